@@ -1,0 +1,117 @@
+"""How sure the recogniser and the NLU were: ASR confidence, n-best margin and entropy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from features.interpretation import Candidates, list_offsets
+from features.neighbours import masked, shift
+from features.timeline import Timeline
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Candidates of a turn that say the same, pooled. All arrays have shape (m,), one entry a hypothesis."""
+
+    first: npt.NDArray[np.bool_]
+    mass: F64
+    rank: I64
+    share: F64
+    repeats: I64
+
+
+def pool(candidates: Candidates) -> Pooled:
+    """Sum the scores of hypotheses that say the same, and rank the distinct ones by it.
+
+    A missing score counts as 0 in `mass`; `share` is NaN where the turn's scores sum to 0. Ties keep n-best order.
+    """
+    m = len(candidates)
+    if m == 0:
+        empty = np.zeros(0)
+        return Pooled(np.zeros(0, bool), empty, np.zeros(0, np.int64), empty, np.zeros(0, np.int64))
+    score = np.nan_to_num(candidates.score)
+    order = np.lexsort((np.arange(m), candidates.candidate_id, candidates.turn))
+    turn, cid = candidates.turn[order], candidates.candidate_id[order]
+    new = np.ones(m, bool)
+    new[1:] = (turn[1:] != turn[:-1]) | (cid[1:] != cid[:-1])
+    group = np.cumsum(new) - 1
+    first = np.zeros(m, bool)
+    first[order[new]] = True
+    mass, repeats = np.empty(m), np.empty(m, np.int64)
+    mass[order] = np.bincount(group, weights=score[order])[group]
+    repeats[order] = np.bincount(group)[group]
+    total = np.bincount(candidates.turn, weights=score)[candidates.turn]
+    share = np.divide(mass, total, out=np.full(m, np.nan), where=total > 0)
+    return Pooled(first, mass, _rank(candidates, first, mass), share, repeats)
+
+
+def _rank(candidates: Candidates, first: npt.NDArray[np.bool_], mass: F64) -> I64:
+    """Rank of each candidate among the turn's distinct ones; a repeat has the rank of the one it repeats."""
+    m = len(candidates)
+    order = np.lexsort((np.arange(m), ~first, -mass, candidates.turn))
+    counted = np.cumsum(first[order])
+    before = np.concatenate([[0], np.cumsum(first)])[candidates.offsets[:-1]][candidates.turn]
+    rank = np.empty(m, np.int64)
+    rank[order] = counted - 1
+    rank -= before
+    # A repeat stands behind every distinct candidate of equal mass, so its own count may be off: copy the first's.
+    by_id = np.lexsort((~first, candidates.candidate_id, candidates.turn))
+    lead = np.maximum.accumulate(np.where(first[by_id], np.arange(m), 0))
+    rank[by_id] = rank[by_id][lead]
+    return rank
+
+
+def nbest(candidates: Candidates, pooled: Pooled, line: Timeline) -> dict[str, pa.Array]:
+    """Best score, margin and entropy per turn, over distinct candidates.
+
+    `top_score` is null without a scored hypothesis, `score_margin` with fewer than two distinct candidates,
+    `score_entropy` (nats) where no score is above 0.
+    """
+    n = len(line)
+    turn = candidates.turn
+    distinct = np.bincount(turn, weights=pooled.first, minlength=n).astype(np.int64)
+    top = np.full(n, np.nan)
+    has = np.diff(candidates.offsets) > 0
+    top[has] = candidates.score[candidates.offsets[:-1][has]]
+    ranked = np.zeros((n, 2))
+    for k in (0, 1):
+        at = pooled.first & (pooled.rank == k)
+        ranked[turn[at], k] = pooled.mass[at]
+    p = np.where(pooled.first & (pooled.share > 0), pooled.share, 1.0)
+    entropy = np.bincount(turn, weights=-p * np.log(p), minlength=n)
+    scored = np.bincount(turn, weights=pooled.share > 0, minlength=n) > 0
+    top_score = masked(top, ~np.isnan(top), pa.float32())
+    return {
+        "top_score": top_score,
+        "top_score_next": shift(top_score, line, 1),
+        "score_margin": masked(ranked[:, 0] - ranked[:, 1], distinct > 1, pa.float32()),
+        "score_entropy": masked(entropy, scored, pa.float32()),
+        "candidates_distinct": pa.array(distinct, pa.int32()),
+    }
+
+
+def asr(hypotheses: pa.Array, line: Timeline) -> dict[str, pa.Array]:
+    """Best recognition confidence, its margin, and how many hypotheses; null where none was logged."""
+    offsets = list_offsets(hypotheses)
+    confidence = hypotheses.flatten().field("confidence").to_numpy(zero_copy_only=False).astype(np.float64)
+    count = np.diff(offsets)
+    best = np.full(len(line), np.nan)
+    second = np.full(len(line), np.nan)
+    best[count > 0] = confidence[offsets[:-1][count > 0]]
+    second[count > 1] = confidence[offsets[:-1][count > 1] + 1]
+    margin = best - second
+    own = masked(best, ~np.isnan(best), pa.float32())
+    return {
+        "asr_confidence": own,
+        "asr_confidence_next": shift(own, line, 1),
+        "asr_margin": masked(margin, ~np.isnan(margin), pa.float32()),
+        "asr_hypotheses": pc.if_else(hypotheses.is_valid(), pa.array(count, pa.int32()), pa.scalar(None, pa.int32())),
+    }

@@ -1,0 +1,55 @@
+"""Stable keyed hashes: the same value gives the same hash on every machine, run and Python.
+
+`pandas.util.hash_array` is SipHash-2-4 under a fixed 16-byte key; Python's own `hash()` is salted and never used.
+Golden values are pinned in the tests.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+U64 = npt.NDArray[np.uint64]
+
+_KEY: Final = "afterword/hash/1"
+_SECOND_KEY: Final = "afterword/hash/2"
+_SEPARATOR: Final = "\x1f"
+
+
+def strings(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.object_]:
+    """Arrow strings as a NumPy object array; null becomes the empty string."""
+    filled = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return np.asarray(filled.fill_null("").to_numpy(zero_copy_only=False), dtype=object)
+
+
+def hash64(values: npt.NDArray[np.object_], key: str = _KEY) -> U64:
+    """64-bit hash of each string, shape (n,)."""
+    return np.asarray(pd.util.hash_array(values, hash_key=key), dtype=np.uint64)
+
+
+def hash128_hex(values: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """128-bit hash of each string as 32 hexadecimal digits, shape (n,); for ids."""
+    halves = zip(hash64(values).tolist(), hash64(values, _SECOND_KEY).tolist(), strict=True)
+    return np.array([f"{a:016x}{b:016x}" for a, b in halves], dtype=object)
+
+
+def hash_text(text: str) -> int:
+    """64-bit hash of one string."""
+    return int(hash64(np.array([text], dtype=object))[0])
+
+
+def join(*parts: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """Element-wise join with a separator that no text holds (U+001F), for hashes over several fields."""
+    out = parts[0]
+    for part in parts[1:]:
+        out = out + _SEPARATOR + part
+    return np.asarray(out, dtype=object)
+
+
+def shares(hashes: U64) -> npt.NDArray[np.float64]:
+    """Map hashes to [0, 1) by their 53 high bits: a stable stand-in for a uniform draw."""
+    return (hashes >> np.uint64(11)).astype(np.float64) / float(1 << 53)

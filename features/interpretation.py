@@ -1,0 +1,107 @@
+"""Interpretations flattened to candidates, with keys under which two of them say the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from features.hashing import hash64, join, strings
+from features.text import flat
+
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Every hypothesis of every turn, one entry each, in the order of the turns and of their n-best.
+
+    Attributes
+    ----------
+    turn : numpy.ndarray of int64, shape (m,)
+        Row of the turn.
+    offsets : numpy.ndarray of int64, shape (n + 1,)
+        Turn i has the candidates offsets[i] .. offsets[i + 1].
+    candidate_id, frame_id : numpy.ndarray of int64, shape (m,)
+        Hash of (domain, intent, slots) and of (domain, intent, slot names).
+    values : numpy.ndarray of object, shape (m,)
+        Slot values in slot order, lower-cased, joined by a space; empty where there are none.
+    score : numpy.ndarray of float64, shape (m,)
+        As logged; NaN where missing.
+    """
+
+    turn: I64
+    offsets: I64
+    candidate_id: I64
+    frame_id: I64
+    values: npt.NDArray[np.object_]
+    score: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """Candidates."""
+        return len(self.turn)
+
+
+def list_offsets(lists: pa.ListArray) -> I64:
+    """Offsets from 0 with null lists as empty ones, shape (n + 1,)."""
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy()
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def flatten(interpretations: pa.Array | pa.ChunkedArray) -> Candidates:
+    """Flatten a column of n-best lists.
+
+    Slot order does not matter to the keys (slots are sorted by name and value), nor does letter case of values.
+    A null list is an empty one.
+    """
+    lists = flat(interpretations)
+    offsets = list_offsets(lists)
+    entries = lists.flatten()
+    names, pairs, values = _slot_texts(entries.field("slots"))
+    head = join(strings(entries.field("domain")), strings(entries.field("intent")))
+    score = entries.field("score").to_numpy(zero_copy_only=False).astype(np.float64)
+    return Candidates(
+        turn=np.repeat(np.arange(len(lists), dtype=np.int64), np.diff(offsets)),
+        offsets=offsets,
+        candidate_id=hash64(join(head, pairs)).view(np.int64),
+        frame_id=hash64(join(head, names)).view(np.int64),
+        values=values,
+        score=score,
+    )
+
+
+def _slot_texts(slots: pa.ListArray) -> tuple[npt.NDArray[np.object_], ...]:
+    """Per candidate: slot names, name=value pairs, and values, each sorted and joined."""
+    offsets = list_offsets(slots)
+    entries = slots.flatten()
+    name = entries.field("name").fill_null("")
+    value = pc.utf8_lower(entries.field("value").fill_null(""))
+    owner = pa.array(np.repeat(np.arange(len(slots)), np.diff(offsets)))
+    rank = pc.sort_indices(
+        pa.table({"owner": owner, "name": name, "value": value}),
+        sort_keys=[("owner", "ascending"), ("name", "ascending"), ("value", "ascending")],
+    )
+    name, value = name.take(rank), value.take(rank)
+    pairs = pc.binary_join_element_wise(name, value, "\x1e")
+
+    def joined(texts: pa.Array, separator: str) -> npt.NDArray[np.object_]:
+        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts)
+        return strings(pc.binary_join(lists, separator))
+
+    return joined(name, "\x1d"), joined(pairs, "\x1d"), joined(value, " ")
+
+
+def best(candidates: Candidates, turns: int) -> I64:
+    """Entry of each turn's best hypothesis (n-best lists are sorted, so the first), -1 for an empty list."""
+    first = candidates.offsets[:-1].copy()
+    first[np.diff(candidates.offsets) == 0] = -1
+    assert len(first) == turns
+    return first
+
+
+def hex_id(candidate_id: I64) -> list[str]:
+    """Candidate ids as the 16 hexadecimal digits that Gold and Correction carry."""
+    return [f"{v:016x}" for v in candidate_id.view(np.uint64).tolist()]

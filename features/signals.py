@@ -1,0 +1,138 @@
+"""All signals of sorted turns, in one pass over a bucket."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from features import acts, agreement, confidence, gaps, lexicon, rephrase, system_repeat
+from features.interpretation import Candidates, best, flatten
+from features.text import flat, normalise
+from features.timeline import SESSION_CAP, SESSION_GAP_S, Timeline, timeline
+from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
+
+
+@dataclass(frozen=True)
+class SignalOptions:
+    """Numbers that decide what a signal sees; the reasons stand at each default."""
+
+    session_gap: float = SESSION_GAP_S
+    session_cap: int = SESSION_CAP
+    rephrase_turns: int = rephrase.REPHRASE_TURNS
+    rephrase_gap: float = rephrase.REPHRASE_GAP_S
+    horizon: int = agreement.HORIZON
+    language: str = "en"
+
+
+def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
+    """Compute every signal of turns that stand in the total order.
+
+    Decision time is the session's close: nothing later than a session's last turn is seen.
+
+    Parameters
+    ----------
+    turns : pyarrow.Table
+        Turn rows, sorted (`features.timeline.sort`), whole subjects only.
+    options : SignalOptions, optional
+        Defaults as documented there.
+
+    Returns
+    -------
+    pyarrow.Table
+        Signals rows, same order and number.
+    """
+    options = options or SignalOptions()
+    words = lexicon.load(options.language)
+    line = timeline(turns, options.session_gap, options.session_cap)
+    hypotheses = flatten(turns["interpretations"])
+    pooled = confidence.pool(hypotheses)
+    utterance, response = normalise(turns["utterance"]), normalise(turns["response"])
+    prompt = system_repeat.prompts(normalise(turns["prompt"]), response, line)
+
+    columns = _keys(turns, line)
+    columns |= gaps.gaps(turns, line) | gaps.barge_in(turns, line)
+    columns |= rephrase.rephrase(utterance, line, options.rephrase_turns, options.rephrase_gap)
+    columns |= acts.user_acts(utterance, _top(turns, hypotheses, "intent"), line, words)
+    columns |= acts.system_acts(prompt, response, words)
+    columns["confirmation"] = acts.confirmation(
+        columns["asks_confirmation"], columns["negates_next"], columns["affirms_next"]
+    )
+    columns |= system_repeat.system_repeat(prompt, response, line)
+    columns |= _logged(turns)
+    columns |= confidence.asr(flat(turns["asr"]), line)
+    columns |= confidence.nbest(hypotheses, pooled, line)
+    columns |= agreement.next_agreement(hypotheses, line)
+    evidence = agreement.candidate_evidence(
+        hypotheses, pooled, line, response, columns["confirmation"], options.horizon
+    )
+    columns["candidates"] = _candidate_lists(hypotheses, pooled, evidence)
+    return SIGNALS.conform(pa.table(columns))
+
+
+def _keys(turns: pa.Table, line: Timeline) -> dict[str, pa.Array]:
+    turn_id = flat(turns["turn_id"])
+    return {
+        "turn_id": turn_id,
+        "subject_id": flat(turns["subject_id"]),
+        "session_id": turn_id.take(pa.array(line.starts)),
+        "event_time": flat(turns["event_time"]),
+        "domain": _executed(turns, "domain"),
+        "intent": _executed(turns, "intent"),
+    }
+
+
+def _entry(turns: pa.Table, field: str, rows: npt.NDArray[np.int64]) -> pa.Array:
+    """A field of the flat interpretations at `rows`, null where a row is negative."""
+    values = flat(turns["interpretations"]).flatten().field(field)
+    return values.take(pa.array(rows, mask=rows < 0))
+
+
+def _top(turns: pa.Table, hypotheses: Candidates, field: str) -> pa.Array:
+    return _entry(turns, field, best(hypotheses, turns.num_rows))
+
+
+def _executed(turns: pa.Table, field: str) -> pa.Array:
+    """A field of the interpretation acted on, else of the best one; null where there is none."""
+    lists = flat(turns["interpretations"])
+    length = pc.list_value_length(lists).fill_null(0).to_numpy()
+    start = np.cumsum(length) - length
+    executed = pc.fill_null(flat(turns["executed"]), 0).to_numpy().astype(np.int64)
+    executed = np.where((executed >= 0) & (executed < length), executed, 0)
+    return _entry(turns, field, np.where(length > 0, start + executed, -1))
+
+
+def _logged(turns: pa.Table) -> dict[str, pa.Array]:
+    outcome = flat(turns["outcome"])
+    return {
+        "outcome_failed": pc.not_equal(outcome, "answered"),
+        "explicit_rating": pc.cast(flat(turns["explicit_rating"]), pa.float32()),
+    }
+
+
+def _candidate_lists(
+    hypotheses: Candidates, pooled: confidence.Pooled, evidence: dict[str, npt.NDArray[np.generic]]
+) -> pa.Array:
+    """The flat evidence as one list a turn."""
+    own: dict[str, npt.NDArray[np.generic]] = {
+        "candidate_id": hypotheses.candidate_id,
+        "frame_id": hypotheses.frame_id,
+        "first": pooled.first,
+        "mass": pooled.mass,
+        "rank": pooled.rank,
+        "share": pooled.share,
+        "repeats": pooled.repeats,
+    }
+    has_values = hypotheses.values != ""
+    arrays = []
+    for column in CANDIDATE_COLUMNS:
+        values = (own | evidence)[column.name]
+        if column.name == "echo":
+            arrays.append(pa.array(values, mask=~has_values))
+        else:
+            arrays.append(pa.array(values, from_pandas=True).cast(column.type))
+    structs = pa.StructArray.from_arrays(arrays, fields=[pa.field(c.name, c.type) for c in CANDIDATE_COLUMNS])
+    return pa.ListArray.from_arrays(pa.array(hypotheses.offsets, pa.int32()), structs)

@@ -1,0 +1,142 @@
+"""Gradient boosting over folds of subjects, the same bytes for the same data and seed."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Final
+
+import lightgbm as lgb
+import numpy as np
+import numpy.typing as npt
+
+from models.design import Design
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+# Small trees and strong shrinkage: sessions are many but labels few, and neighbours in a session are alike.
+PARAMETERS: Final[dict[str, Any]] = {
+    "objective": "cross_entropy",
+    "learning_rate": 0.03,
+    "num_leaves": 15,
+    "min_data_in_leaf": 20,
+    "feature_fraction": 0.5,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "lambda_l2": 5.0,
+    "max_bin": 127,
+    # Byte-identical models: LightGBM's own conditions for it.
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 2,
+    "verbosity": -1,
+}
+ROUNDS: Final = 300
+
+
+class TrainingError(ValueError):
+    """The training data cannot give a model."""
+
+
+@dataclass(frozen=True)
+class FoldModel:
+    """One booster a fold; booster k has not seen the subjects of fold k.
+
+    Attributes
+    ----------
+    boosters : tuple of str
+        LightGBM text models.
+    names : tuple of str
+        Feature names, in order.
+    """
+
+    boosters: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @property
+    def names_hash(self) -> str:
+        """SHA-256 of the feature names in order."""
+        return hashlib.sha256("\n".join(self.names).encode()).hexdigest()
+
+    def predict(self, design: Design, fold: I64) -> F64:
+        """Score each row with the booster of its fold, shape (n,), in (0, 1).
+
+        Raises
+        ------
+        ValueError
+            If the design's columns are not the ones trained on, in the same order.
+        """
+        self._same_columns(design)
+        out = np.zeros(len(design.values))
+        for k, text in enumerate(self.boosters):
+            rows = np.flatnonzero(fold == k)
+            if len(rows):
+                out[rows] = lgb.Booster(model_str=text).predict(design.values[rows], num_threads=2)
+        return out
+
+    def contributions(self, design: Design, fold: I64) -> F64:
+        """What each feature adds to each row's log-odds (TreeSHAP, Lundberg et al. 2018), shape (n, features)."""
+        self._same_columns(design)
+        out = np.zeros(design.values.shape)
+        for k, text in enumerate(self.boosters):
+            rows = np.flatnonzero(fold == k)
+            if len(rows):
+                booster = lgb.Booster(model_str=text)
+                out[rows] = booster.predict(design.values[rows], pred_contrib=True, num_threads=2)[:, :-1]
+        return out
+
+    def _same_columns(self, design: Design) -> None:
+        if design.names != self.names:
+            missing = sorted(set(self.names) - set(design.names))
+            extra = sorted(set(design.names) - set(self.names))
+            raise ValueError(
+                f"the model wants {len(self.names)} features (hash {self.names_hash[:12]}) in its own order; "
+                f"missing: {missing or 'none'}, unknown: {extra or 'none'}. Compute signals and train with one version."
+            )
+
+
+def fit_folds(
+    design: Design, label: F64, weight: F64, fold: I64, folds: int, seed: int, rounds: int = ROUNDS
+) -> tuple[FoldModel, F64]:
+    """Fit one booster a fold and score every row out of fold.
+
+    Parameters
+    ----------
+    design : Design
+        n rows.
+    label : numpy.ndarray, shape (n,)
+        In [0, 1]; shares of raters or votes are allowed.
+    weight : numpy.ndarray, shape (n,)
+        0 leaves a row out of the fit; it is still scored.
+    fold : numpy.ndarray of int64, shape (n,)
+    folds : int
+    seed : int
+    rounds : int
+        Trees a booster.
+
+    Returns
+    -------
+    model : FoldModel
+    out_of_fold : numpy.ndarray, shape (n,)
+
+    Raises
+    ------
+    TrainingError
+        If a label is not a number in [0, 1], or a fold's training rows hold one class only.
+    """
+    if not np.isfinite(label).all() or label.min(initial=0.0) < 0 or label.max(initial=0.0) > 1:
+        raise TrainingError("labels must be numbers in [0, 1]; there are others (NaN, infinite or out of range)")
+    boosters = []
+    for k in range(folds):
+        rows = np.flatnonzero((fold != k) & (weight > 0))
+        if not len(rows) or label[rows].max() < 0.5 or label[rows].min() >= 0.5:
+            raise TrainingError(
+                f"fold {k}: the {len(rows)} training rows hold one class only; "
+                "give more sessions, or gold labels of both kinds"
+            )
+        data = lgb.Dataset(design.values[rows], label[rows], weight=weight[rows], feature_name=list(design.names))
+        booster = lgb.train(PARAMETERS | {"seed": seed + k}, data, num_boost_round=rounds)
+        boosters.append(booster.model_to_string())
+    model = FoldModel(tuple(boosters), design.names)
+    return model, model.predict(design, fold)

@@ -1,0 +1,110 @@
+"""Thresholds: chosen for a wished precision, and certified where later gold proves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from features.hashing import hash64
+from models.metrics import clopper_pearson_low
+
+F64 = npt.NDArray[np.float64]
+
+# Tested from the strictest to the loosest; the order is fixed before any data is seen.
+GRID: Final = tuple(round(0.99 - 0.01 * k, 2) for k in range(80))
+CONFIDENCE: Final = 0.95
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold with what is known of it.
+
+    Attributes
+    ----------
+    value : float
+        Rows at or above it are taken.
+    certified : bool
+        Whether the one-sided bound reached the wished precision on gold later than training.
+    wished : float
+        The precision asked for.
+    precision, low : float or None
+        Seen on the certification rows, one turn a subject, and its lower bound; None where there were none.
+    labels : int
+        Certification rows at or above the threshold, one a subject.
+    """
+
+    value: float
+    certified: bool
+    wished: float
+    precision: float | None = None
+    low: float | None = None
+    labels: int = 0
+
+
+def estimate(score: F64, truth: F64, wished: float, fallback: float) -> float:
+    """Loosest threshold at which every stricter or equal cut of the scores keeps the wished precision on average.
+
+    Parameters
+    ----------
+    score, truth : numpy.ndarray, shape (n,)
+        Out-of-fold scores and labels in [0, 1].
+    wished : float
+        Precision.
+    fallback : float
+        Given where no threshold reaches it.
+    """
+    if not len(score):
+        return fallback
+    order = np.argsort(-score, kind="stable")
+    precision = np.cumsum(truth[order]) / np.arange(1, len(order) + 1)
+    last_of_tie = np.append(score[order][1:] != score[order][:-1], True)
+    reached = np.flatnonzero(last_of_tie & (precision >= wished))
+    return float(score[order][reached[-1]]) if len(reached) else fallback
+
+
+def one_per_subject(subjects: npt.NDArray[np.object_], turn_ids: npt.NDArray[np.object_]) -> npt.NDArray[np.int64]:
+    """One row of each subject, the one whose turn id hashes lowest, so that rows are independent."""
+    order = np.lexsort((hash64(turn_ids, "afterword/pick/1"), subjects))
+    first = np.ones(len(order), bool)
+    first[1:] = subjects[order][1:] != subjects[order][:-1]
+    return np.sort(order[first])
+
+
+def certify(
+    score: F64,
+    truth: npt.NDArray[np.bool_],
+    subjects: npt.NDArray[np.object_],
+    turn_ids: npt.NDArray[np.object_],
+    wished: float,
+    estimated: float,
+) -> Threshold:
+    """Loosest threshold of the grid whose precision is proved, by fixed-sequence testing (Angelopoulos et al. 2021,
+    arXiv 2110.01052): go down the grid and stop at the first that fails.
+
+    Cuts that take too few subjects to pass even without an error are not tested and do not stop the sequence: whether
+    they are is known from the scores alone, before any label is read.
+
+    Parameters
+    ----------
+    score, truth, subjects, turn_ids : numpy.ndarray, shape (n,)
+        Rows with gold, later than everything the scores were trained on.
+    wished : float
+        Precision to prove, at 95% confidence.
+    estimated : float
+        The threshold to give, uncertified, where none is proved.
+    """
+    passed: Threshold | None = None
+    for cut in GRID:
+        taken = np.flatnonzero(score >= cut)
+        rows = taken[one_per_subject(subjects[taken], turn_ids[taken])]
+        if clopper_pearson_low(len(rows), len(rows), CONFIDENCE) < wished:
+            continue
+        right = int(truth[rows].sum())
+        low = clopper_pearson_low(right, len(rows), CONFIDENCE)
+        if low < wished:
+            break
+        passed = Threshold(cut, True, wished, right / len(rows), low, len(rows))
+    return passed or Threshold(estimated, False, wished)

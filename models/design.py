@@ -1,0 +1,149 @@
+"""Design matrices: the numbers that the models see, from Signals rows.
+
+Only what a turn's record and its session tell goes in: no names of intents, slots or users, so that a model can judge
+a domain it has not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from features.interpretation import list_offsets
+from features.text import flat
+from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+
+EVIDENCE: Final = tuple(c.name for c in CANDIDATE_COLUMNS if c.group == "intent")
+TURN_SIGNALS: Final = tuple(c.name for c in SIGNALS.group("satisfaction", "intent") if c.name != "candidates")
+
+
+@dataclass(frozen=True)
+class Design:
+    """A matrix with named columns; NaN = null."""
+
+    values: F32
+    names: tuple[str, ...]
+
+    def select(self, keep: tuple[str, ...]) -> Design:
+        """The named columns only, in the order given."""
+        at = [self.names.index(n) for n in keep]
+        return Design(self.values[:, at], keep)
+
+
+@dataclass(frozen=True)
+class CandidateTable:
+    """Distinct candidates of all turns, flat.
+
+    Attributes
+    ----------
+    turn : numpy.ndarray of int64, shape (m,)
+        Row of the turn in the Signals table.
+    entry : numpy.ndarray of int64, shape (m,)
+        Place of the candidate in its turn's n-best, from 0.
+    candidate_id : numpy.ndarray of int64, shape (m,)
+    support_offset : numpy.ndarray of int64, shape (m,)
+        Turns to the first later turn that says the same; 0 = none.
+    is_top : numpy.ndarray of bool, shape (m,)
+        True for what the system took as best.
+    evidence : numpy.ndarray of float32, shape (m, len(EVIDENCE))
+    """
+
+    turn: I64
+    entry: I64
+    candidate_id: I64
+    support_offset: I64
+    is_top: npt.NDArray[np.bool_]
+    evidence: F32
+
+
+def numbers(column: pa.Array | pa.ChunkedArray) -> F32:
+    """A number or bool column as float32 with NaN for null, shape (n,)."""
+    values = flat(column)
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.uint8())
+    return np.asarray(values.cast(pa.float32()).to_numpy(zero_copy_only=False), dtype=np.float32)
+
+
+def candidate_table(signals: pa.Table) -> CandidateTable:
+    """Flatten the distinct candidates of Signals rows."""
+    lists = flat(signals["candidates"])
+    offsets = list_offsets(lists)
+    entries = lists.flatten()
+    keep = np.flatnonzero(numbers(entries.field("first")) > 0)
+    turn = np.repeat(np.arange(len(lists), dtype=np.int64), np.diff(offsets))
+    evidence = np.empty((len(keep), len(EVIDENCE)), np.float32)
+    for at, name in enumerate(EVIDENCE):
+        evidence[:, at] = numbers(entries.field(name))[keep]
+    entry = np.arange(len(turn), dtype=np.int64) - offsets[turn]
+    return CandidateTable(
+        turn=turn[keep],
+        entry=entry[keep],
+        candidate_id=entries.field("candidate_id").to_numpy()[keep],
+        support_offset=entries.field("support_offset").to_numpy().astype(np.int64)[keep],
+        is_top=entry[keep] == 0,
+        evidence=evidence,
+    )
+
+
+def _per_turn(rows: I64, values: F32, turns: int) -> F32:
+    """Scatter candidate rows to their turns; NaN where a turn has none."""
+    out = np.full((turns, values.shape[1]), np.nan, np.float32)
+    out[rows] = values
+    return out
+
+
+def _largest(turn: I64, values: F32, turns: int) -> F32:
+    """Column-wise maximum over each turn's candidates, ignoring NaN; NaN where there is none."""
+    out = np.full((turns, values.shape[1]), -np.inf, np.float32)
+    np.maximum.at(out, turn, np.nan_to_num(values, nan=-np.inf))
+    return np.where(np.isneginf(out), np.float32(np.nan), out)
+
+
+def turn_design(signals: pa.Table, table: CandidateTable | None = None) -> Design:
+    """What the defect model sees: one row a turn.
+
+    Turn signals; the evidence for the best candidate (`top.`), for the runner-up (`second.`), and the most that any
+    other candidate has (`other.`).
+    """
+    table = table if table is not None else candidate_table(signals)
+    n = signals.num_rows
+    own = np.column_stack([numbers(signals[name]) for name in TURN_SIGNALS]) if n else np.zeros((0, len(TURN_SIGNALS)))
+    top = _per_turn(table.turn[table.is_top], table.evidence[table.is_top], n)
+    rank = table.evidence[:, EVIDENCE.index("rank")]
+    runner = ~table.is_top & (rank == _runner_rank(table, rank, n))
+    second = _per_turn(table.turn[runner], table.evidence[runner], n)
+    other = _largest(table.turn[~table.is_top], table.evidence[~table.is_top], n)
+    names = TURN_SIGNALS + tuple(f"{part}.{e}" for part in ("top", "second", "other") for e in EVIDENCE)
+    return Design(np.hstack([own, top, second, other]).astype(np.float32), names)
+
+
+def _runner_rank(table: CandidateTable, rank: F32, turns: int) -> F32:
+    """Rank of the best candidate that is not the top one, per candidate row."""
+    lowest = np.full(turns, np.inf, np.float32)
+    others = ~table.is_top
+    np.minimum.at(lowest, table.turn[others], rank[others])
+    return np.asarray(lowest[table.turn], dtype=np.float32)
+
+
+def candidate_design(signals: pa.Table, table: CandidateTable, turns: Design) -> Design:
+    """What the correction model sees: one row a distinct candidate.
+
+    Its own evidence, the same less the best candidate's (`vs_top.`), whether it is the best one, and the turn's
+    design.
+    """
+    n = signals.num_rows
+    top = _per_turn(table.turn[table.is_top], table.evidence[table.is_top], n)
+    own = table.evidence
+    versus = own - top[table.turn]
+    is_top = table.is_top.astype(np.float32)[:, None]
+    names = (
+        tuple(f"candidate.{e}" for e in EVIDENCE) + tuple(f"vs_top.{e}" for e in EVIDENCE) + ("is_top",) + turns.names
+    )
+    return Design(np.hstack([own, versus, is_top, turns.values[table.turn]]), names)

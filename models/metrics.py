@@ -1,0 +1,48 @@
+"""Figures by which the models are held."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import beta
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+F64 = npt.NDArray[np.float64]
+
+ECE_BINS = 15
+
+
+def auc(truth: F64, score: F64) -> float:
+    """Area under the ROC curve; NaN where only one class is present."""
+    return float(roc_auc_score(truth, score)) if len(np.unique(truth)) == 2 else float("nan")
+
+
+def ap(truth: F64, score: F64) -> float:
+    """Average precision; NaN where nothing is positive."""
+    return float(average_precision_score(truth, score)) if truth.any() else float("nan")
+
+
+def ece(truth: F64, probability: F64, bins: int = ECE_BINS) -> float:
+    """Expected calibration error with equal-mass bins (Naeini et al. 2015; equal-mass after Nixon et al. 2019).
+
+    Rows are ordered by probability (ties by position) and cut into `bins` parts of nearly equal size; the error is
+    the mean over bins, weighted by size, of |mean probability - share positive|.
+    """
+    order = np.argsort(probability, kind="stable")
+    parts = np.array_split(order, min(bins, len(order)))
+    gaps = [len(p) * abs(float(probability[p].mean() - truth[p].mean())) for p in parts]
+    return sum(gaps) / len(order)
+
+
+def ece_floor(probability: F64, bins: int = ECE_BINS, draws: int = 200, seed: int = 0) -> float:
+    """ECE that a perfectly calibrated model would show at this size: the mean over labels drawn from its own scores."""
+    generator = np.random.default_rng(seed)
+    truth = (generator.random((draws, len(probability))) < probability).astype(np.float64)
+    return float(np.mean([ece(row, probability, bins) for row in truth]))
+
+
+def clopper_pearson_low(right: int, total: int, confidence: float = 0.95) -> float:
+    """One-sided lower confidence bound of a proportion (Clopper and Pearson 1934); 0 with nothing right."""
+    if right == 0:
+        return 0.0
+    return float(beta.ppf(1.0 - confidence, right, total - right + 1))

@@ -1,0 +1,1 @@
+"""How it runs: readers, transforms, writers, jobs, gates and the command line, on Apache Beam."""

@@ -1,0 +1,47 @@
+"""The one exception family. Each class carries the exit code that the command ends with."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class AfterwordError(Exception):
+    """An error that says what was read, where, what was wanted, and what to do."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class ConfigError(AfterwordError):
+    """An option or the configuration file is wrong."""
+
+    exit_code = 2
+
+
+class InputError(AfterwordError):
+    """The input holds nothing that can be used."""
+
+    exit_code = 3
+
+
+class GateError(AfterwordError):
+    """Counts do not close, or a gate on the whole failed; the release was not published."""
+
+    exit_code = 4
+
+
+class VerifyError(AfterwordError):
+    """A release does not hold what its manifest says."""
+
+    exit_code = 5
+
+
+class PublishError(AfterwordError):
+    """The release is complete but CURRENT could not be switched to it."""
+
+    exit_code = 6
+
+
+class StageError(AfterwordError):
+    """A stage's inputs are missing or do not belong together; an earlier stage has to run first."""
+
+    exit_code = 7

@@ -1,0 +1,170 @@
+"""Check logged turns: what is usable becomes a Turn, the rest a dead letter with its reason. Vectorised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from features.hashing import hash128_hex, join, strings
+from features.text import flat
+from pipeline.readers.base import dead_letter
+from schemas import DEAD_LETTER, LOGGED_TURN, TIME, TURN, Reason
+
+Mask = npt.NDArray[np.bool_]
+
+_OFFSET = r"(?:[zZ]|[+-]\d{2}(?::?\d{2})?)$"
+
+
+@dataclass
+class _Check:
+    """Rows still good, and for each bad row the first reason found."""
+
+    table: pa.Table
+    reason: npt.NDArray[np.object_] = field(init=False)
+    fault: npt.NDArray[np.object_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reason = np.full(self.table.num_rows, None, dtype=object)
+        self.fault = np.full(self.table.num_rows, None, dtype=object)
+
+    def refuse(self, bad: Mask, reason: Reason, column: str | None) -> None:
+        """Mark rows that are bad and were not refused before."""
+        new = bad & np.equal(self.reason, None)
+        self.reason[new], self.fault[new] = str(reason), column
+
+
+def check(logged: pa.Table, zone: str | None) -> tuple[pa.Table, pa.Table]:
+    """Split logged turns into Turn rows and DeadLetter rows; every row lands in one of them.
+
+    Parameters
+    ----------
+    logged : pyarrow.Table
+        LOGGED_TURN rows.
+    zone : str or None
+        IANA zone of times without an offset; None refuses them. Of a time that the clocks show twice, the first is
+        meant; one that they skip moves forward to the next that exists.
+    """
+    state = _Check(logged)
+    user, conversation = _present(logged["user_id"]), _present(logged["conversation_id"])
+    state.refuse(~(user | conversation), Reason.MISSING_SUBJECT, "user_id")
+    state.refuse(~_present(logged["utterance"]), Reason.EMPTY_UTTERANCE, "utterance")
+    event_time = _time(state, "event_time", zone, required=True)
+    received = _time(state, "received_time", zone)
+    expires = _time(state, "expires", zone)
+    state.refuse(_wrong_executed(logged), Reason.INVALID_FIELD, "executed")
+
+    good = np.equal(state.reason, None)
+    subject = _subject(logged, user)
+    turns = (
+        logged.drop_columns(["event_time", "received_time", "expires"])
+        .append_column("event_time", event_time)
+        .append_column("received_time", received)
+        .append_column("expires", expires)
+        .append_column("subject_id", subject)
+        .append_column("user_known", pa.array(user))
+        .filter(pa.array(good))
+    )
+    turns = _with(turns, "sequence", pc.fill_null(flat(turns["sequence"]), 0))
+    turns = _with(turns, "turn_id", _turn_ids(turns))
+    return TURN.conform(turns), _dead(state)
+
+
+def _present(text: pa.ChunkedArray) -> Mask:
+    """Not null and not blank."""
+    blank = pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(flat(text))), 0)
+    return ~np.asarray(pc.fill_null(blank, True).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _subject(logged: pa.Table, user: Mask) -> pa.Array:
+    """user_id, else conv:<conversation_id>."""
+    conversation = pc.binary_join_element_wise("conv:", pc.fill_null(flat(logged["conversation_id"]), ""), "")
+    return pc.if_else(pa.array(user), flat(logged["user_id"]), conversation)
+
+
+def _turn_ids(turns: pa.Table) -> pa.Array:
+    """The logged id, else a hash of subject, conversation, time, sequence and utterance.
+
+    Without an id a replayed record hashes to the same turn, so replays still supersede each other.
+    """
+    given = flat(turns["turn_id"])
+    missing = ~_present(turns["turn_id"])
+    if not missing.any():
+        return given
+    micros = flat(turns["event_time"]).cast(pa.int64()).cast(pa.string())
+    parts = [turns["subject_id"], turns["conversation_id"], micros, turns["sequence"].cast(pa.string()),
+             turns["utterance"]]
+    return pc.if_else(pa.array(missing), pa.array(hash128_hex(join(*(strings(p) for p in parts))), pa.string()), given)
+
+
+def _time(state: _Check, column: str, zone: str | None, required: bool = False) -> pa.Array:
+    """Parse a text column to UTC; refuse rows whose time is missing (if required), malformed, or naive."""
+    text = state.table[column]
+    present = _present(text)
+    if required:
+        state.refuse(~present, Reason.MISSING_TIME, column)
+    values = pd.Series(strings(text)).where(present)
+    zoned = present & values.fillna("").str.contains(_OFFSET).to_numpy(bool)
+    naive = present & ~zoned
+    out = pd.Series(pd.NaT, index=values.index, dtype="datetime64[us, UTC]")
+    if zoned.any():
+        out[zoned] = _parse(values[zoned], utc=True).dt.as_unit("us")
+    if naive.any():
+        local = _parse(values[naive], utc=False)
+        if zone is None:
+            # A malformed time is refused as such below; only a well-formed one lacks nothing but its zone.
+            lacking = naive.copy()
+            lacking[naive] = local.notna().to_numpy()
+            state.refuse(lacking, Reason.NAIVE_TIME, column)
+        else:
+            first = np.ones(len(local), bool)
+            placed = local.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
+            out[naive] = placed.dt.tz_convert("UTC").dt.as_unit("us")
+    unparsed = present & out.isna().to_numpy()
+    state.refuse(unparsed, Reason.INVALID_TIME, column)
+    return pa.array(out.dt.tz_convert("UTC").to_numpy("datetime64[us]"), pa.timestamp("us")).cast(TIME)
+
+
+def _parse(values: pd.Series, utc: bool) -> pd.Series:
+    return pd.to_datetime(values, format="ISO8601", utc=utc, errors="coerce")
+
+
+def _wrong_executed(logged: pa.Table) -> Mask:
+    """The index of the executed interpretation points outside the list."""
+    executed = flat(logged["executed"])
+    length = pc.fill_null(pc.list_value_length(flat(logged["interpretations"])), 0)
+    outside = pc.or_(pc.less(executed, 0), pc.greater_equal(executed, length))
+    return np.asarray(pc.fill_null(outside, False).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, values)
+
+
+_FOUND: dict[str, Callable[[dict[str, Any]], str]] = {
+    Reason.MISSING_SUBJECT: lambda row: "neither user_id nor conversation_id",
+    Reason.MISSING_TIME: lambda row: "no time",
+    Reason.INVALID_TIME: lambda row: "a time that does not parse",
+    Reason.NAIVE_TIME: lambda row: "a time without an offset, and no zone is declared",
+    Reason.EMPTY_UTTERANCE: lambda row: "an empty utterance",
+    Reason.INVALID_FIELD: lambda row: "an index outside the list of interpretations",
+}
+
+
+def _dead(state: _Check) -> pa.Table:
+    bad = np.flatnonzero(np.not_equal(state.reason, None))
+    rows = state.table.take(pa.array(bad)).select([n for n in LOGGED_TURN.names]).to_pylist()
+    letters = []
+    for at, row in zip(bad, rows, strict=True):
+        source = row.pop("source") or {"uri": "", "position": -1}
+        reason = Reason(state.reason[at])
+        detail = f"{source['uri']}:{source['position']}: {state.fault[at]}: {_FOUND[reason](row)}"
+        record = {k: v for k, v in row.items() if v is not None}
+        letters.append(dead_letter(reason, source["uri"], source["position"], detail, record, state.fault[at]))
+    return pa.Table.from_pylist(letters, schema=DEAD_LETTER.schema)

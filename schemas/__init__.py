@@ -1,0 +1,54 @@
+"""What the data is: one explicit, versioned Arrow schema a record type. Imports nothing of ours."""
+
+from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
+from schemas.example import EXAMPLE, KINDS, NLU, SPLITS
+from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT
+from schemas.record import Column, Record
+from schemas.signals import SIGNALS
+from schemas.stage import COUNT, INPUT
+from schemas.turn import (
+    ASR_HYPOTHESIS,
+    GOLD,
+    GOLD_DEFINITIONS,
+    INTERPRETATION,
+    LOGGED_TURN,
+    OUTCOMES,
+    SLOT,
+    SOURCE,
+    TIME,
+    TURN,
+)
+
+RECORDS: tuple[Record, ...] = (
+    LOGGED_TURN, TURN, GOLD, SIGNALS, JUDGEMENT, CORRECTION, EXAMPLE, NLU, DEAD_LETTER, COUNT, INPUT,
+)
+
+__all__ = [
+    "ADVICE",
+    "ASR_HYPOTHESIS",
+    "BLAMES",
+    "CANDIDATE_SOURCES",
+    "CORRECTION",
+    "COUNT",
+    "DEAD_LETTER",
+    "EXAMPLE",
+    "GOLD",
+    "GOLD_DEFINITIONS",
+    "INPUT",
+    "INTERPRETATION",
+    "JUDGEMENT",
+    "KINDS",
+    "LOGGED_TURN",
+    "NLU",
+    "OUTCOMES",
+    "RECORDS",
+    "SIGNALS",
+    "SLOT",
+    "SOURCE",
+    "SPLITS",
+    "TIME",
+    "TURN",
+    "Column",
+    "Reason",
+    "Record",
+]
