@@ -29,10 +29,17 @@ PARAMETERS: Final[dict[str, Any]] = {
     # Byte-identical models: LightGBM's own conditions for it.
     "deterministic": True,
     "force_row_wise": True,
-    "num_threads": 2,
     "verbosity": -1,
 }
 ROUNDS: Final = 300
+# Threads are fixed by the number of rows, never by the machine: with few rows the barriers between two threads cost
+# more than the second one gives (and on a busy machine far more).
+_TWO_THREADS_FROM: Final = 50_000
+
+
+def threads(rows: int) -> int:
+    """Threads for so many rows."""
+    return 2 if rows >= _TWO_THREADS_FROM else 1
 
 
 class TrainingError(ValueError):
@@ -72,7 +79,7 @@ class FoldModel:
         for k, text in enumerate(self.boosters):
             rows = np.flatnonzero(fold == k)
             if len(rows):
-                out[rows] = lgb.Booster(model_str=text).predict(design.values[rows], num_threads=2)
+                out[rows] = lgb.Booster(model_str=text).predict(design.values[rows], num_threads=threads(len(rows)))
         return out
 
     def contributions(self, design: Design, fold: I64) -> F64:
@@ -83,7 +90,9 @@ class FoldModel:
             rows = np.flatnonzero(fold == k)
             if len(rows):
                 booster = lgb.Booster(model_str=text)
-                out[rows] = booster.predict(design.values[rows], pred_contrib=True, num_threads=2)[:, :-1]
+                out[rows] = booster.predict(
+                    design.values[rows], pred_contrib=True, num_threads=threads(len(rows))
+                )[:, :-1]
         return out
 
     def _same_columns(self, design: Design) -> None:
@@ -136,7 +145,7 @@ def fit_folds(
                 "give more sessions, or gold labels of both kinds"
             )
         data = lgb.Dataset(design.values[rows], label[rows], weight=weight[rows], feature_name=list(design.names))
-        booster = lgb.train(PARAMETERS | {"seed": seed + k}, data, num_boost_round=rounds)
+        booster = lgb.train(PARAMETERS | {"seed": seed + k, "num_threads": threads(len(rows))}, data, num_boost_round=rounds)
         boosters.append(booster.model_to_string())
     model = FoldModel(tuple(boosters), design.names)
     return model, model.predict(design, fold)

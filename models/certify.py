@@ -25,23 +25,30 @@ class Threshold:
     Attributes
     ----------
     value : float
-        Rows at or above it are taken.
-    certified : bool
-        Whether the one-sided bound reached the wished precision on gold later than training.
+        Rows at or above it are taken; estimated on out-of-fold scores.
     wished : float
         The precision asked for.
+    certified_at : float or None
+        Rows at or above this are certified: a one-sided bound reached the wished precision on gold later than
+        training. None where no threshold is proved.
     precision, low : float or None
-        Seen on the certification rows, one turn a subject, and its lower bound; None where there were none.
+        Seen at `certified_at`, one turn a subject, and its lower bound.
     labels : int
-        Certification rows at or above the threshold, one a subject.
+        Gold turns at or above `certified_at`, one a subject.
     """
 
     value: float
-    certified: bool
     wished: float
+    certified_at: float | None = None
     precision: float | None = None
     low: float | None = None
     labels: int = 0
+
+    def certifies(self, score: F64) -> npt.NDArray[np.bool_]:
+        """Whether each score is at or above the proved threshold, shape (n,)."""
+        if self.certified_at is None:
+            return np.zeros(len(score), dtype=bool)
+        return np.asarray(score >= self.certified_at, dtype=bool)
 
 
 def estimate(score: F64, truth: F64, wished: float, fallback: float) -> float:
@@ -94,7 +101,7 @@ def certify(
     wished : float
         Precision to prove, at 95% confidence.
     estimated : float
-        The threshold to give, uncertified, where none is proved.
+        The threshold to use; the proved one stands beside it.
     """
     passed: Threshold | None = None
     for cut in GRID:
@@ -106,5 +113,5 @@ def certify(
         low = clopper_pearson_low(right, len(rows), CONFIDENCE)
         if low < wished:
             break
-        passed = Threshold(cut, True, wished, right / len(rows), low, len(rows))
-    return passed or Threshold(estimated, False, wished)
+        passed = Threshold(estimated, wished, cut, right / len(rows), low, len(rows))
+    return passed or Threshold(estimated, wished)

@@ -1,0 +1,125 @@
+"""Defect correction: p(candidate is what the user meant), one candidate at a time (Park et al. 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from models.boost import FoldModel, fit_folds
+from models.calibration import BetaCalibration, fit_beta
+from models.design import EVIDENCE, CandidateTable, Design
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+# Evidence that "none of the n-best" has against one later turn that repeats a candidate.
+_NONE_EVIDENCE: Final = 1.0
+
+
+@dataclass(frozen=True)
+class CorrectionModel:
+    """Boosters by fold of subject over candidates, and their calibration."""
+
+    folds: FoldModel
+    calibration: BetaCalibration
+
+    def predict(self, design: Design, fold: I64) -> F64:
+        """p(correct) of each candidate; `fold` is its turn's, shape (m,)."""
+        return self.calibration(self.folds.predict(design, fold))
+
+
+def weak_candidate_labels(table: CandidateTable, defect: F64) -> F64:
+    """Soft truth of candidates from p(defect): the best one is right with 1 - p, the others share p.
+
+    They share it by how many later turns repeat them, an affirmed confirmation counting twice, beside a constant
+    for a meaning that is not in the list.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        m candidates of n turns.
+    defect : numpy.ndarray, shape (n,)
+    """
+    later = table.evidence[:, EVIDENCE.index("later_top")] + 2.0 * table.evidence[:, EVIDENCE.index("affirmed_after")]
+    later = np.where(table.is_top, 0.0, np.nan_to_num(later))
+    total = np.bincount(table.turn, weights=later, minlength=len(defect)) + _NONE_EVIDENCE
+    shared = defect[table.turn] * later / total[table.turn]
+    return np.where(table.is_top, 1.0 - defect[table.turn], shared)
+
+
+def fit_correction(design: Design, table: CandidateTable, gold: F64, weak: F64, fit_rows: Mask, fold: I64, folds: int,
+                   weak_weight: float, seed: int) -> tuple[CorrectionModel, F64]:
+    """Fit the correction model.
+
+    Parameters
+    ----------
+    design : Design
+        m candidates.
+    table : CandidateTable
+        The same candidates.
+    gold : numpy.ndarray, shape (m,)
+        Share of raters who say the candidate is right; NaN = no gold.
+    weak : numpy.ndarray, shape (n,)
+        p(defect) of each turn, for candidates without gold.
+    fit_rows : numpy.ndarray of bool, shape (m,)
+        Candidates that may be trained on.
+    fold : numpy.ndarray of int64, shape (m,)
+        Fold of each candidate's subject.
+    folds : int
+    weak_weight : float
+    seed : int
+
+    Returns
+    -------
+    model : CorrectionModel
+    probability : numpy.ndarray, shape (m,)
+        Calibrated, from boosters that have not seen the subject.
+    """
+    known = ~np.isnan(gold)
+    label = np.where(known, gold, weak_candidate_labels(table, weak))
+    weight = np.where(known, 1.0, weak_weight if known.any() else 1.0)
+    weight = np.where(fit_rows, weight, 0.0)
+    model, score = fit_folds(design, label, weight, fold, folds, seed)
+    by = fit_rows & known if (fit_rows & known).any() else fit_rows
+    calibration = fit_beta(score[by], label[by], weight[by])
+    return CorrectionModel(model, calibration), calibration(score)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best alternative to each turn's top candidate.
+
+    Attributes
+    ----------
+    row : numpy.ndarray of int64, shape (n,)
+        Its row in the candidate table; -1 where the turn has no alternative.
+    probability : numpy.ndarray, shape (n,)
+        Its p(correct); 0 where there is none.
+    margin : numpy.ndarray, shape (n,)
+        Less the highest p(correct) of any other candidate of the turn, the top one among them.
+    """
+
+    row: I64
+    probability: F64
+    margin: F64
+
+
+def best_alternative(table: CandidateTable, probability: F64, turns: int) -> Choice:
+    """Pick each turn's most probable candidate other than the top one; n-best order breaks ties."""
+    best, second = np.zeros(turns), np.zeros(turns)
+    row = np.full(turns, -1, np.int64)
+    order = np.lexsort((table.entry, -probability, table.turn))
+    order = order[~table.is_top[order]]
+    turn = table.turn[order]
+    first = np.ones(len(order), bool)
+    first[1:] = turn[1:] != turn[:-1]
+    row[turn[first]], best[turn[first]] = order[first], probability[order[first]]
+    rest = order[~first]
+    np.maximum.at(second, table.turn[rest], probability[rest])
+    top = table.is_top
+    np.maximum.at(second, table.turn[top], probability[top])
+    return Choice(row, best, best - second)

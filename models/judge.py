@@ -1,0 +1,180 @@
+"""Judge turns with fitted models: Judgement and Correction rows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from features.interpretation import hex_id, list_offsets
+from features.text import flat
+from models.correction import Choice, best_alternative
+from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
+from models.folds import subject_folds
+from models.store import model_id
+from models.training import Models
+from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
+from schemas.judgement import REASON
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+# Reasons kept a turn.
+REASONS: Final = 3
+# Below this confidence the recogniser is blamed before the interpreter: at even odds the words themselves are in doubt.
+ASR_DOUBT: Final = 0.5
+# Probabilities are written to this many decimals, so that their last bits do not decide whether two files are equal.
+DECIMALS: Final = 6
+
+
+def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table, pa.Table]:
+    """Judge the turns of whole sessions.
+
+    Parameters
+    ----------
+    turns, signals : pyarrow.Table
+        Turn and Signals rows of the same turns in the same (total) order.
+    models : Models
+
+    Returns
+    -------
+    judgements : pyarrow.Table
+        One row a turn, in order.
+    corrections : pyarrow.Table
+        One row an alternative candidate of each turn judged defective.
+    """
+    table = candidate_table(signals)
+    design = turn_design(signals, table)
+    fold = subject_folds(signals["subject_id"], models.options.folds)
+    p_defect = np.round(models.defect.predict(design, fold), DECIMALS)
+    candidates = candidate_design(signals, table, design)
+    p_correct = np.round(models.correction.predict(candidates, fold[table.turn]), DECIMALS)
+    is_defect = p_defect >= models.threshold.value
+    choice = best_alternative(table, p_correct, signals.num_rows)
+    blame = _blame(signals, table, choice, is_defect)
+    reasons = _reasons(models, design, fold, is_defect)
+    judgements = _judgements(signals, models, p_defect, is_defect, blame, reasons)
+    return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice)
+
+
+def _judgements(signals: pa.Table, models: Models, p_defect: F64, is_defect: Mask, blame: npt.NDArray[np.object_],
+                reasons: pa.Array) -> pa.Table:
+    n = signals.num_rows
+    return JUDGEMENT.conform(pa.table({
+        "turn_id": signals["turn_id"],
+        "model_id": pa.repeat(model_id(models.defect, models.threshold), n),
+        "subject_id": signals["subject_id"],
+        "session_id": signals["session_id"],
+        "event_time": signals["event_time"],
+        "domain": signals["domain"],
+        "p_defect": p_defect,
+        "threshold": pa.repeat(models.threshold.value, n),
+        "is_defect": is_defect,
+        "certified": is_defect & models.threshold.certifies(p_defect),
+        "blame": pa.array(blame, pa.string()),
+        "reasons": reasons,
+    }))
+
+
+def _blame(signals: pa.Table, table: CandidateTable, choice: Choice, is_defect: Mask) -> npt.NDArray[np.object_]:
+    """Which component a defect is attributed to (Falke and Lehnen 2021), by what the turn's record shows.
+
+    In this order: the system said it cannot serve it and no reading is likelier: unsupported; the recogniser was in
+    doubt: asr; the likeliest other reading has the same frame: slots, another: intent; there is no other reading:
+    action.
+    """
+    n = signals.num_rows
+    lists = flat(signals["candidates"])
+    offsets = list_offsets(lists)
+    entries = lists.flatten()
+    frame = entries.field("frame_id").to_numpy()[offsets[table.turn] + table.entry]
+    top_frame = np.zeros(n, np.int64)
+    top_frame[table.turn[table.is_top]] = frame[table.is_top]
+    has = choice.row >= 0
+    same_frame = np.zeros(n, bool)
+    same_frame[has] = frame[choice.row[has]] == top_frame[has]
+    refused = (numbers(signals["cannot_help"]) > 0) & ~(choice.margin > 0)
+    doubt = numbers(signals["asr_confidence"]) < ASR_DOUBT
+    names = np.select(
+        [~is_defect, refused, doubt, has & same_frame, has], ["none", "unsupported", "asr", "slots", "intent"], "action"
+    )
+    return names.astype(object)
+
+
+def _reasons(models: Models, design: Design, fold: I64, is_defect: Mask) -> pa.Array:
+    """The signals that raised each defect's score most; an empty list for other turns."""
+    rows = np.flatnonzero(is_defect)
+    counts = np.zeros(len(is_defect), np.int32)
+    names: list[str] = []
+    values = np.zeros(0)
+    if len(rows):
+        few = Design(design.values[rows], design.names)
+        contribution = models.defect.folds.contributions(few, fold[rows])
+        order = np.argsort(-contribution, axis=1, kind="stable")[:, :REASONS]
+        values = np.round(np.take_along_axis(contribution, order, axis=1), DECIMALS).ravel()
+        keep = values > 0
+        counts[rows] = keep.reshape(len(rows), -1).sum(axis=1)
+        names = np.array(design.names, dtype=object)[order.ravel()][keep].tolist()
+        values = values[keep]
+    structs = pa.StructArray.from_arrays([pa.array(names, pa.string()), pa.array(values)], fields=list(REASON))
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs)
+
+
+def accepted_turns(models: Models, table: CandidateTable, choice: Choice, is_defect: Mask) -> Mask:
+    """Whose best alternative is accepted: defect, p >= tau, margin >= delta, its supporting turn not defective."""
+    passed = is_defect & (choice.row >= 0)
+    passed &= (choice.probability >= models.tau.value) & (choice.margin >= models.options.margin)
+    rows = np.flatnonzero(passed)
+    offset = table.support_offset[choice.row[rows]]
+    passed[rows] = ~((offset > 0) & is_defect[rows + offset])
+    return passed
+
+
+def _corrections(turns: pa.Table, signals: pa.Table, models: Models, table: CandidateTable, p_correct: F64,
+                 is_defect: Mask, choice: Choice) -> pa.Table:
+    accepted = accepted_turns(models, table, choice, is_defect)
+    rows = np.flatnonzero(is_defect[table.turn] & ~table.is_top)
+    turn = table.turn[rows]
+    chosen = choice.row[turn] == rows
+    lead = _highest_other(table, p_correct)[rows]
+    interpretations = flat(turns["interpretations"])
+    flat_at = list_offsets(interpretations)[turn] + table.entry[rows]
+    support = turn + table.support_offset[rows]
+    turn_id = flat(signals["turn_id"])
+    has = table.support_offset[rows] > 0
+    supporting = pa.ListArray.from_arrays(
+        pa.array(np.concatenate([[0], np.cumsum(has)]), pa.int32()), turn_id.take(pa.array(support[has]))
+    )
+    return CORRECTION.conform(pa.table({
+        "turn_id": turn_id.take(pa.array(turn)),
+        "candidate_id": pa.array(hex_id(table.candidate_id[rows]), pa.string()),
+        "model_id": pa.repeat(model_id(models.correction, models.tau), len(rows)),
+        "interpretation": interpretations.flatten().take(pa.array(flat_at)).cast(INTERPRETATION),
+        "source": pa.repeat("n-best", len(rows)),
+        "p_correct": p_correct[rows],
+        "margin": np.round(p_correct[rows] - lead, DECIMALS),
+        "accepted": accepted[turn] & chosen,
+        "certified": accepted[turn] & chosen & models.tau.certifies(p_correct[rows]),
+        "supporting_turns": supporting,
+    }))
+
+
+def _highest_other(table: CandidateTable, p_correct: F64) -> F64:
+    """For each candidate the highest p(correct) among the turn's other candidates; 0 where there is none."""
+    order = np.lexsort((-p_correct, table.turn))
+    turn = table.turn[order]
+    first = np.ones(len(order), bool)
+    first[1:] = turn[1:] != turn[:-1]
+    turns = int(table.turn.max(initial=-1)) + 1
+    best, second = np.zeros(turns), np.zeros(turns)
+    best_row = np.full(turns, -1, np.int64)
+    best[turn[first]], best_row[turn[first]] = p_correct[order[first]], order[first]
+    rest = order[~first]
+    np.maximum.at(second, table.turn[rest], p_correct[rest])
+    is_best = best_row[table.turn] == np.arange(len(p_correct))
+    return np.where(is_best, second[table.turn], best[table.turn])
+

@@ -1,0 +1,186 @@
+"""Fit both models on one table of signals, and set the thresholds they are used with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from features.hashing import strings
+from features.interpretation import hex_id
+from models.certify import Threshold, certify, estimate
+from models.correction import CorrectionModel, best_alternative, fit_correction
+from models.defect import DefectModel, defect_labels, fit_defect
+from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
+from models.folds import subject_folds
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Numbers that decide how the models are fitted.
+
+    Attributes
+    ----------
+    folds : int
+        Folds of subjects; each turn is judged by a booster that has not seen its subject.
+    seed : int
+    weak_weight : float
+        Weight of a row labelled by functions where others have gold: ten say as much as three people.
+    precision : float
+        Wished precision of both decisions.
+    margin : float
+        Least lead (delta) of an accepted candidate over every other.
+    certify_share : float
+        Latest share of the gold turns, kept out of training to prove the thresholds on.
+    weak_threshold, weak_tau : float
+        Thresholds without gold: estimated, never certified.
+    """
+
+    folds: int = 5
+    seed: int = 20210
+    weak_weight: float = 0.3
+    precision: float = 0.90
+    margin: float = 0.2
+    certify_share: float = 0.3
+    weak_threshold: float = 0.5
+    weak_tau: float = 0.6
+
+
+@dataclass(frozen=True)
+class Models:
+    """Everything that a judgement needs."""
+
+    defect: DefectModel
+    correction: CorrectionModel
+    threshold: Threshold
+    tau: Threshold
+    options: TrainOptions
+    report: dict[str, float | int | str | None]
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Signals with their designs, folds and gold; shapes (n,) for turns, (m,) for candidates."""
+
+    signals: pa.Table
+    candidates: CandidateTable
+    turns: Design
+    candidate_rows: Design
+    fold: I64
+    wrong: F64
+    right: F64
+
+
+def training_table(signals: pa.Table, gold: pa.Table, folds: int) -> TrainingTable:
+    """Join gold to signals; NaN where there is none. Several sources' values for one key are averaged."""
+    candidates = candidate_table(signals)
+    turns = turn_design(signals, candidates)
+    turn_ids = strings(signals["turn_id"])
+    labels = gold.to_pandas()
+    wrong = labels[labels["definition"] == "wrong_interpretation"].groupby("turn_id")["value"].mean()
+    right = labels[labels["definition"] == "right_interpretation"]
+    by_candidate = (right["turn_id"] + "\x1f" + right["candidate_id"]).astype(object)
+    right_value = right["value"].groupby(by_candidate).mean()
+    keys = turn_ids[candidates.turn] + "\x1f" + np.array(hex_id(candidates.candidate_id), dtype=object)
+    return TrainingTable(
+        signals=signals,
+        candidates=candidates,
+        turns=turns,
+        candidate_rows=candidate_design(signals, candidates, turns),
+        fold=subject_folds(signals["subject_id"], folds),
+        wrong=wrong.reindex(turn_ids).to_numpy(np.float64),
+        right=right_value.reindex(keys).to_numpy(np.float64),
+    )
+
+
+def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None) -> Models:
+    """Fit the defect and the correction model, calibrate them, and choose and certify their thresholds.
+
+    With gold, the latest `certify_share` of the gold turns, and every turn from then on, is left out of the fit;
+    the thresholds are tested on it. Without gold nothing is left out and nothing is certified.
+
+    Parameters
+    ----------
+    signals : pyarrow.Table
+        Signals rows of whole sessions.
+    gold : pyarrow.Table
+        Gold rows; may be empty. Only `wrong_interpretation` and `right_interpretation` are read.
+    options : TrainOptions, optional
+
+    Raises
+    ------
+    models.boost.TrainingError
+        If the rows cannot give a model (one class only, bad labels).
+    """
+    options = options or TrainOptions()
+    table = training_table(signals, gold, options.folds)
+    early = earlier_rows(table, options.certify_share)
+    defect, p_defect = fit_defect(
+        table.turns, table.wrong, early, table.fold, options.folds, options.weak_weight, options.seed
+    )
+    weak, _ = defect_labels(table.turns, np.full(len(early), np.nan), 1.0)
+    turn = table.candidates.turn
+    correction, p_correct = fit_correction(
+        table.candidate_rows, table.candidates, table.right, weak, early[turn], table.fold[turn], options.folds,
+        options.weak_weight, options.seed
+    )
+    threshold = _defect_threshold(table, p_defect, early, options)
+    tau = _correction_threshold(table, p_defect >= threshold.value, p_correct, early, options)
+    return Models(defect, correction, threshold, tau, options, _report(table, early))
+
+
+def earlier_rows(table: TrainingTable, certify_share: float) -> Mask:
+    """Turns that may be trained on: those of sessions that start before the latest share of the gold turns."""
+    sessions = table.signals["session_id"].to_pandas()
+    start = table.signals["event_time"].to_pandas().groupby(sessions.to_numpy()).transform("min")
+    known = ~np.isnan(table.wrong)
+    if not known.any() or certify_share <= 0:
+        return np.ones(len(known), bool)
+    cut = start[known].quantile(1.0 - certify_share, interpolation="lower")
+    early = np.asarray(start < cut, dtype=bool)
+    return early if (early & known).any() else np.ones(len(known), bool)
+
+
+def _certified(score: F64, truth: F64, rows: Mask, early: Mask, table: TrainingTable, options: TrainOptions,
+               fallback: float) -> Threshold:
+    """Estimate on earlier gold, then prove on later gold."""
+    known = rows & ~np.isnan(truth)
+    at = early & known
+    estimated = estimate(score[at], truth[at], options.precision, fallback)
+    later = np.flatnonzero(~early & known)
+    subjects, turn_ids = strings(table.signals["subject_id"]), strings(table.signals["turn_id"])
+    return certify(
+        score[later], truth[later] >= 0.5, subjects[later], turn_ids[later], options.precision, estimated
+    )
+
+
+def _defect_threshold(table: TrainingTable, p_defect: F64, early: Mask, options: TrainOptions) -> Threshold:
+    everywhere = np.ones(len(early), bool)
+    return _certified(p_defect, table.wrong, everywhere, early, table, options, options.weak_threshold)
+
+
+def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, early: Mask,
+                          options: TrainOptions) -> Threshold:
+    """tau over the alternatives that would be accepted at it: of defective turns, with the margin."""
+    choice = best_alternative(table.candidates, p_correct, len(early))
+    eligible = is_defect & (choice.row >= 0) & (choice.margin >= options.margin)
+    truth = np.where(choice.row >= 0, table.right[choice.row], np.nan)
+    return _certified(choice.probability, truth, eligible, early, table, options, options.weak_tau)
+
+
+def _report(table: TrainingTable, early: Mask) -> dict[str, float | int | str | None]:
+    known = ~np.isnan(table.wrong)
+    return {
+        "turns": len(early),
+        "turns_fitted": int(early.sum()),
+        "gold_turns": int(known.sum()),
+        "gold_turns_fitted": int((known & early).sum()),
+        "candidates": len(table.candidates.turn),
+        "labels": "gold" if known.all() else ("gold and functions" if known.any() else "labelling functions"),
+    }
