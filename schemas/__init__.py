@@ -1,11 +1,11 @@
 """What the data is: one explicit, versioned Arrow schema a record type. Imports nothing of ours."""
 
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
-from schemas.example import EXAMPLE, KINDS, NLU, SPLITS
+from schemas.example import EXAMPLE, KINDS, NLU, SPLITS, VOTE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT
 from schemas.record import Column, Record
 from schemas.signals import SIGNALS
-from schemas.stage import COUNT, INPUT
+from schemas.stage import COUNT, FILE, INPUT
 from schemas.turn import (
     ASR_HYPOTHESIS,
     GOLD,
@@ -20,7 +20,7 @@ from schemas.turn import (
 )
 
 RECORDS: tuple[Record, ...] = (
-    LOGGED_TURN, TURN, GOLD, SIGNALS, JUDGEMENT, CORRECTION, EXAMPLE, NLU, DEAD_LETTER, COUNT, INPUT,
+    LOGGED_TURN, TURN, GOLD, SIGNALS, JUDGEMENT, CORRECTION, VOTE, EXAMPLE, NLU, DEAD_LETTER, COUNT, INPUT, FILE,
 )
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "COUNT",
     "DEAD_LETTER",
     "EXAMPLE",
+    "FILE",
     "GOLD",
     "GOLD_DEFINITIONS",
     "INPUT",
@@ -48,6 +49,7 @@ __all__ = [
     "SPLITS",
     "TIME",
     "TURN",
+    "VOTE",
     "Column",
     "Reason",
     "Record",

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from schemas.judgement import BLAMES
 from schemas.record import Column, Record
-from schemas.turn import SLOT
+from schemas.turn import INTERPRETATION, SLOT
 
 KINDS: Final = ("correction", "confirmation")
 SPLITS: Final = ("train", "test")
@@ -21,6 +21,30 @@ PROVENANCE: Final = pa.struct(
         pa.field("correction_model_id", pa.string()),
         pa.field("policies", pa.list_(pa.string())),
     ]
+)
+
+VOTE: Final = Record(
+    name="vote",
+    version=1,
+    key=("turn_id",),
+    meaning="What one judged turn says its utterance means; pooled over users into an Example.",
+    columns=(
+        Column("turn_id", pa.string(), "The turn", None, False, "key"),
+        Column("subject_id", pa.string(), "Whose turn", None, False, "key"),
+        Column("split", pa.string(), f"One of: {', '.join(SPLITS)}; by the subject's hash, then time", None, False),
+        Column("pool_key", pa.string(), "Locale and normalised utterance; equal ones are pooled", None, False, "key"),
+        Column("label_id", pa.int64(), "64-bit hash of domain, intent and slots", None, False, "key"),
+        Column("locale", pa.string(), "BCP 47 tag; null = not logged"),
+        Column("utterance", pa.string(), "The utterance as logged", None, False),
+        Column("label", INTERPRETATION, "What it means", None, False),
+        Column("kind", pa.string(), f"One of: {', '.join(KINDS)}", None, False),
+        Column("blame", pa.string(), f"One of: {', '.join(BLAMES)}", None, False),
+        Column("probability", pa.float64(), "p(correct) of a correction, 1 - p(defect) of a confirmation", "[0, 1]",
+               False),
+        Column("certified", pa.bool_(), "The correction's turn and candidate are both certified", None, False),
+        Column("policy", pa.string(), "Version of the system that answered; null = not logged"),
+        Column("supporting_turns", pa.list_(pa.string()), "Later turns that agree", None, False),
+    ),
 )
 
 EXAMPLE: Final = Record(
@@ -40,7 +64,7 @@ EXAMPLE: Final = Record(
         Column("confidence", pa.float64(), "Mean probability of the label over the pooled turns", "[0, 1]", False),
         Column("support", pa.int32(), "Distinct users who support the label", "users", False),
         Column("agreement", pa.float64(), "Share of the utterance's users who support it", "[0, 1]", False),
-        Column("certified", pa.bool_(), "Every pooled turn was certified", None, False),
+        Column("certified", pa.bool_(), "Every pooled correction was certified; False without one", None, False),
         Column("provenance", PROVENANCE, "Turns, models and policies behind it", None, False),
         Column("split", pa.string(), f"One of: {', '.join(SPLITS)}", None, False),
         Column("weight", pa.float64(), "Training weight", "relative", False),

@@ -35,3 +35,17 @@ INPUT: Final = Record(
         Column("replaced", pa.int64(), "Records in which invalid text was replaced by U+FFFD", "rows", False),
     ),
 )
+
+FILE: Final = Record(
+    name="file",
+    version=1,
+    key=("path",),
+    meaning="One file of a release.",
+    columns=(
+        Column("path", pa.string(), "Path inside the release", None, False, "key"),
+        Column("rows", pa.int64(), "Rows", "rows", False),
+        Column("bytes", pa.int64(), "Size", "bytes", False),
+        Column("sha256", pa.string(), "Hash of the bytes", None, False),
+        Column("schema", pa.string(), "Digest of the record it follows", None, False),
+    ),
+)

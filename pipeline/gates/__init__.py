@@ -1,0 +1,1 @@
+"""Gates: what has to hold before a release is published."""

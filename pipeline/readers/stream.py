@@ -41,9 +41,11 @@ class HashingStream(io.RawIOBase):
         return self._hash.hexdigest()
 
     def close(self) -> None:
-        """Close the stream beneath too."""
+        """Nothing: a decompressor above closes what it reads from, yet the rest is still to be hashed."""
+
+    def release(self) -> None:
+        """Close the stream beneath."""
         self._raw.close()
-        super().close()
 
 
 def open_stored(path: str) -> HashingStream:

@@ -1,0 +1,1 @@
+"""Views: what each consumer reads, made from Example rows."""

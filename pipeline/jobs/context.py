@@ -1,0 +1,96 @@
+"""What every stage is given, and how a Beam pipeline is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.runners.runner import PipelineState
+
+from pipeline import storage
+from pipeline.config import Config
+from pipeline.errors import AfterwordError, ConfigError
+from pipeline.progress import Progress
+from pipeline.transforms.counts import total
+from pipeline.workspace import Workspace
+from schemas import COUNT, Record
+
+LOCAL_RUNNER: Final = "FnApiRunner"
+
+
+@dataclass
+class Context:
+    """One output folder, its configuration, and the runner's own options."""
+
+    workspace: Workspace
+    config: Config
+    beam_args: list[str] = field(default_factory=list)
+    progress: Progress = field(default_factory=Progress)
+
+    @property
+    def options(self) -> PipelineOptions:
+        """Beam's options, checked."""
+        return pipeline_options(self.beam_args)
+
+    @property
+    def shuffle_mode(self) -> str:
+        """`spill` on the local runner, `native` elsewhere, unless the configuration names one."""
+        mode = self.config.shuffle.mode
+        if mode != "auto":
+            return mode
+        return "spill" if self.options.view_as(StandardOptions).runner == LOCAL_RUNNER else "native"
+
+    def run(self, build: Callable[[beam.Pipeline], None]) -> None:
+        """Run one pipeline to its end."""
+        pipeline = beam.Pipeline(options=self.options)
+        build(pipeline)
+        result = pipeline.run()
+        state = result.wait_until_finish()
+        if state is not None and state != PipelineState.DONE:
+            raise AfterwordError(f"the runner ended the pipeline in state {state}; its own log says why")
+
+    def buckets(self, stage: str, name: str) -> list[int]:
+        """Bucket numbers of a stage's table."""
+        return self.workspace.buckets(stage, name)
+
+
+def pipeline_options(args: list[str]) -> PipelineOptions:
+    """Parse the runner's options; the local runner where none is named.
+
+    Raises
+    ------
+    ConfigError
+        For a mode that is known to lose rows or to reach for the network.
+    """
+    options = PipelineOptions(args, save_main_session=False)
+    standard = options.view_as(StandardOptions)
+    if standard.runner is None:
+        standard.runner = LOCAL_RUNNER
+    if standard.runner == "DirectRunner":
+        raise ConfigError("--runner=DirectRunner tries to download another runner; name --runner=FnApiRunner")
+    if options.view_as(DirectOptions).direct_running_mode == "multi_threading":
+        raise ConfigError("--direct_running_mode=multi_threading loses rows; use in_memory or multi_processing")
+    return options
+
+
+def write_one(tables: beam.PCollection, path: str, record: Record) -> None:
+    """Write a PCollection of at most one table."""
+
+    def write(table: pa.Table) -> None:
+        storage.write_table(path, record.conform(table))
+
+    _ = tables | f"Write{record.name.title()}" >> beam.Map(write).with_output_types(type(None))
+
+
+def write_counts(tables: beam.PCollection, context: Context, stage: str) -> None:
+    """Sum COUNT tables and write them beside the stage's output."""
+    write_one(total(tables), storage.join(context.workspace.stage(stage), "counts.parquet"), COUNT)
+
+
+def numbers(pipeline: beam.Pipeline, buckets: list[int]) -> beam.PCollection:
+    """Bucket numbers as elements that a runner may spread over its workers."""
+    return pipeline | beam.Create(buckets, reshuffle=True)

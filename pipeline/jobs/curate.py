@@ -1,0 +1,45 @@
+"""Stage curate: votes of judged turns, pooled over users, to the Example table."""
+
+from __future__ import annotations
+
+import apache_beam as beam
+
+from pipeline.config import parse_time
+from pipeline.gates.counts import by_outcome, closes
+from pipeline.jobs.context import Context, numbers, write_counts
+from pipeline.transforms.curate import CastVotes, Curate, PoolVotes
+from pipeline.transforms.pool import PoolOptions
+from pipeline.transforms.votes import VoteOptions
+
+
+def run(context: Context) -> None:
+    """Pool the votes."""
+    workspace = context.workspace
+    workspace.begin("curate")
+    options = context.config.curate
+    trained, ingested = workspace.facts("train"), workspace.facts("ingest")
+    test_from = parse_time(options.test_from, "curate.test_from") if options.test_from else None
+    cast = CastVotes(
+        workspace.table("ingest", "turns"),
+        workspace.table("label", "judgements"),
+        workspace.table("label", "corrections"),
+        VoteOptions(options.confirm_below, options.test_share, test_from),
+    )
+    pooled = PoolVotes(
+        workspace.table("curate", "examples"),
+        PoolOptions(options.min_users, options.min_agreement, trained["defect_model_id"],
+                    trained["correction_model_id"]),
+    )
+    curate = Curate(cast, pooled, ingested["buckets"], context.shuffle_mode, workspace.spill("curate"))
+
+    def build(pipeline: beam.Pipeline) -> None:
+        write_counts(numbers(pipeline, context.buckets("ingest", "turns")) | curate, context, "curate")
+
+    context.run(build)
+    counts = workspace.counts("curate")
+    gate = closes("curate", counts, ingested["kept"])
+    workspace.finish("curate", {
+        "config": {"curate": context.config.resolved()["curate"]},
+        "kept": by_outcome(counts, closing=True).get("kept", 0),
+        "gates": [gate],
+    })

@@ -1,0 +1,149 @@
+"""Stage ingest: input files to the Turn, Gold and DeadLetter tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.io.filesystems import FileSystems
+
+from pipeline import readers, storage
+from pipeline.errors import InputError
+from pipeline.gates.counts import by_outcome, closes
+from pipeline.jobs.context import Context, write_counts, write_one
+from pipeline.readers.stream import COMPRESSIONS, bare_suffix
+from pipeline.transforms.ingest import IngestDeadLetters, IngestGold, IngestTurns
+from pipeline.transforms.read import DEAD, GOLD, INPUTS, TURNS, ReadFiles
+from schemas import ADVICE, INPUT, Reason
+
+# Bytes of our tables that a stored byte becomes, by rule of thumb; only the number of buckets follows from it.
+_EXPANSION: Final = {"packed": 8, "plain": 1}
+
+
+@dataclass(frozen=True)
+class Found:
+    """Input files: path, path relative to the input, size; and what a folder held that the reader does not read."""
+
+    files: list[tuple[str, str, int]]
+    skipped: list[str]
+
+
+def run(context: Context, pattern: str, format: str) -> None:
+    """Read the input.
+
+    Raises
+    ------
+    InputError
+        If nothing matches, or no usable turn was found. The last release stays current.
+    """
+    reader = readers.reader(format)
+    found = find(pattern, reader.suffixes)
+    workspace = context.workspace
+    workspace.begin("ingest")
+    if found.skipped:
+        context.progress.note(f"ingest: left out {len(found.skipped)} file(s) that {format} does not read: "
+                              + ", ".join(found.skipped[:5]))
+    buckets = bucket_count([(u, s) for _, u, s in found.files], context.config.shuffle.bucket_bytes)
+    context.run(lambda pipeline: _build(pipeline, context, found, format, buckets))
+    _finish(context, found, format, buckets)
+
+
+def find(pattern: str, suffixes: tuple[str, ...]) -> Found:
+    """Files of an input: a file, a folder (with all below it), or a glob, on any Beam file system.
+
+    Raises
+    ------
+    InputError
+        If no file matches.
+    """
+    globbed = any(c in pattern for c in "*?[")
+    base = pattern if not globbed else pattern[: _first_wild(pattern)].rpartition("/")[0]
+    listed = FileSystems.match([pattern])[0].metadata_list
+    single = len(listed) == 1 and not globbed and listed[0].path.rstrip("/") == pattern.rstrip("/")
+    is_file = single and not _is_folder(pattern)
+    if not globbed and not is_file:
+        listed = FileSystems.match([storage.join(pattern, "**")])[0].metadata_list
+    files, skipped = [], []
+    for meta in sorted(listed, key=lambda m: m.path):
+        uri = meta.path.rsplit("/", 1)[-1] if is_file else meta.path[len(base.rstrip("/")):].lstrip("/")
+        if is_file or bare_suffix(meta.path) in suffixes:
+            files.append((meta.path, uri or meta.path, meta.size_in_bytes))
+        elif not _is_folder(meta.path):
+            skipped.append(uri)
+    if not files:
+        wanted = ", ".join(f"*{s}" for s in suffixes)
+        held = f"; it holds {', '.join(skipped[:5])}" if skipped else ""
+        raise InputError(f"--input {pattern}: no file to read{held}. Wanted: {wanted}, plain or "
+                         f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob")
+    return Found(files, skipped)
+
+
+def _first_wild(pattern: str) -> int:
+    return min(pattern.index(c) for c in "*?[" if c in pattern)
+
+
+def _is_folder(path: str) -> bool:
+    from pathlib import Path
+
+    return storage.is_local(path) and Path(path).is_dir()
+
+
+def bucket_count(files: list[tuple[str, int]], bucket_bytes: int) -> int:
+    """Buckets for an input, from its size alone, so that every runner cuts it alike."""
+    packed = sum(s for u, s in files if u.endswith((*COMPRESSIONS, ".parquet")))
+    plain = sum(s for _, s in files) - packed
+    size = packed * _EXPANSION["packed"] + plain * _EXPANSION["plain"]
+    return max(1, math.ceil(size / bucket_bytes))
+
+
+def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str, buckets: int) -> None:
+    table, mode = context.workspace.table, context.shuffle_mode
+    spill = context.workspace.spill("ingest")
+    read = (
+        pipeline
+        | beam.Create([(path, uri) for path, uri, _ in found.files], reshuffle=True)
+        | "Read" >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone)).with_outputs(TURNS, GOLD, DEAD, INPUTS)
+    )
+    parts = (
+        read[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill),
+        read[GOLD] | IngestGold(table("ingest", "gold"), buckets, mode, spill),
+        read[DEAD] | IngestDeadLetters(table("ingest", "dead_letters"), buckets, mode, spill),
+    )
+    write_counts(parts | beam.Flatten(), context, "ingest")
+    inputs = read[INPUTS] | beam.CombineGlobally(_concatenate).with_output_types(pa.Table)
+    write_one(inputs, storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
+
+
+def _concatenate(tables: list[pa.Table]) -> pa.Table:
+    held = list(tables)
+    return pa.concat_tables(held) if held else INPUT.empty()
+
+
+def _finish(context: Context, found: Found, format: str, buckets: int) -> None:
+    workspace = context.workspace
+    inputs = storage.read_table(storage.join(workspace.stage("ingest"), "inputs.parquet"), INPUT.schema).sort_by("uri")
+    counts = workspace.counts("ingest")
+    records = sum(inputs["records"].to_pylist())
+    gate = closes("ingest", counts, records)
+    outcomes = by_outcome(counts)
+    for reason in Reason:
+        if n := outcomes.get(f"dead_letter.{reason}"):
+            context.progress.note(f"ingest: {n:,} dead letter(s): {reason} ({ADVICE[reason]})")
+    if not outcomes.get("kept"):
+        raise InputError(
+            f"the input holds no usable turn: {len(found.files)} file(s), {records:,} record(s), "
+            f"{outcomes.get('dead_lettered', 0):,} dead letter(s), listed with reason, file and line in "
+            f"{workspace.table('ingest', 'dead_letters')}. Is --format {format} right? "
+            "Nothing was published; the last release stays current"
+        )
+    workspace.finish("ingest", {
+        "format": format,
+        "buckets": buckets,
+        "config": {"ingest": context.config.resolved()["ingest"]},
+        "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
+        "kept": outcomes["kept"],
+        "gates": [gate],
+    })

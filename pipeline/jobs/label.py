@@ -1,0 +1,33 @@
+"""Stage label: Judgement and Correction rows."""
+
+from __future__ import annotations
+
+import apache_beam as beam
+
+from pipeline import storage
+from pipeline.gates.counts import closes
+from pipeline.jobs.context import Context, numbers, write_counts
+from pipeline.transforms.signals import JudgeTurns
+
+
+def run(context: Context) -> None:
+    """Judge every bucket of turns with the models of stage train."""
+    workspace = context.workspace
+    workspace.begin("label")
+    trained = workspace.facts("train")
+    judge = JudgeTurns(
+        turns=workspace.table("ingest", "turns"),
+        signals=workspace.table("signals", "signals"),
+        judgements=workspace.table("label", "judgements"),
+        corrections=workspace.table("label", "corrections"),
+        model=storage.join(workspace.stage("train"), trained["model_file"]),
+        sha256=trained["sha256"],
+    )
+
+    def build(pipeline: beam.Pipeline) -> None:
+        done = numbers(pipeline, context.buckets("signals", "signals")) | "Judge" >> beam.ParDo(judge)
+        write_counts(done, context, "label")
+
+    context.run(build)
+    gate = closes("label", workspace.counts("label"), workspace.facts("ingest")["kept"])
+    workspace.finish("label", {"config": {}, "gates": [gate]})

@@ -1,0 +1,199 @@
+"""Stage release: shards, manifest last, CURRENT switched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import manifest as manifests
+from pipeline import storage
+from pipeline.errors import GateError
+from pipeline.gates.counts import by_domain, by_outcome
+from pipeline.jobs.context import Context, numbers, write_one
+from pipeline.publish import publisher
+from pipeline.transforms.shards import ReadExamples, ShardPlan, WriteShard, plan, write_file
+from pipeline.transforms.shuffle import Shuffle
+from pipeline.version import code_version
+from pipeline.writers.card import card
+from schemas import DEAD_LETTER, FILE, SPLITS, TURN
+
+_COUNTED = ("ingest", "signals", "label", "curate")
+
+
+def run(context: Context) -> str:
+    """Write the release, install it, and switch CURRENT to it.
+
+    Returns
+    -------
+    str
+        The release id.
+
+    Raises
+    ------
+    GateError
+        If counts do not close, or the same inputs gave other bytes before.
+    PublishError
+        If CURRENT cannot be switched on this store.
+    """
+    workspace = context.workspace
+    workspace.begin("release")
+    files = _write_shards(context) + _write_dead_letters(context)
+    manifest = _manifest(context, files)
+    folder = workspace.table("release", "files")
+    for name, data in _documents(manifest).items():
+        storage.write_bytes(storage.join(folder, name), data)
+        manifest["files"][name] = {"bytes": len(data), "sha256": storage.sha256(data)}
+    data = storage.readable_json(manifest)
+    _install(context, manifest, data)
+    workspace.finish("release", {"config": {}, "release_id": manifest["release_id"], "gates": []})
+    moved = publisher(workspace.out).publish(manifest["release_id"])
+    if not moved:
+        context.progress.note("release: CURRENT stays with a later interval; this release is a backfill")
+    return str(manifest["release_id"])
+
+
+def _write_shards(context: Context) -> list[dict[str, Any]]:
+    """All views and the lineage, by Beam; gives FILE rows."""
+    workspace = context.workspace
+    source = workspace.table("curate", "examples")
+    shards = _plan(context, source)
+    if not sum(shards.shards.values()):
+        context.progress.note("release: no example passed curation; the release holds none (see curate.* options)")
+        return []
+    folder = workspace.table("release", "files")
+    path = storage.join(workspace.stage("release"), "shards.parquet")
+
+    def build(pipeline: beam.Pipeline) -> None:
+        examples = numbers(pipeline, context.buckets("curate", "examples")) | beam.ParDo(ReadExamples(source))
+        shuffled = examples | Shuffle(shards, context.shuffle_mode, workspace.spill("release"))
+        written = shuffled | beam.ParDo(WriteShard(folder, shards))
+        write_one(written | beam.CombineGlobally(_concatenate).with_output_types(pa.Table), path, FILE)
+
+    context.run(build)
+    files = storage.read_table(path, FILE.schema).to_pylist()
+    expected = workspace.facts("curate")["kept"]
+    views: dict[str, int] = {}
+    for file in files:
+        view = file["path"].split("/")[0]
+        views[view] = views.get(view, 0) + file["rows"]
+    if any(n != expected for n in views.values()):
+        raise GateError(f"stage release: {expected:,} examples were handed on, written were {views}; run it again")
+    if len(files) != len(views) * sum(shards.shards.values()):
+        raise GateError("stage release: a shard stayed empty; raise release.shard_bytes and run it again")
+    return files
+
+
+def _plan(context: Context, source: str) -> ShardPlan:
+    counts = by_outcome(context.workspace.counts("curate"))
+    rows = {
+        split: sum(n for k, n in counts.items() if k.startswith(f"examples.{split}.")) for split in SPLITS
+    }
+    stored = storage.size(storage.files(source, "bucket-*.parquet"))
+    return plan(rows, stored, context.config.release.shard_bytes)
+
+
+def _concatenate(tables: list[pa.Table]) -> pa.Table:
+    held = list(tables)
+    return pa.concat_tables(held) if held else FILE.empty()
+
+
+def _write_dead_letters(context: Context) -> list[dict[str, Any]]:
+    """Dead letters in the order of their buckets; one file a bucket that has any."""
+    workspace = context.workspace
+    paths = storage.files(workspace.table("ingest", "dead_letters"), "bucket-*.parquet")
+    rows: list[dict[str, Any]] = []
+    for k, path in enumerate(paths):
+        name = f"dead_letters/data/all-{k:05d}-of-{len(paths):05d}.parquet"
+        table = storage.read_table(path, DEAD_LETTER.schema)
+        rows += write_file(workspace.table("release", "files"), name, table, DEAD_LETTER).to_pylist()
+    return rows
+
+
+def _manifest(context: Context, files: list[dict[str, Any]]) -> dict[str, Any]:
+    workspace = context.workspace
+    ingested, trained = workspace.facts("ingest"), workspace.facts("train")
+    counts = {stage: workspace.counts(stage) for stage in _COUNTED}
+    interval = _interval(context)
+    identity = {
+        "inputs": [{"uri": f["uri"], "sha256": f["sha256"], "bytes": f["bytes"]} for f in ingested["inputs"]],
+        "format": ingested["format"],
+        "config": _config(context),
+        "code": code_version(),
+        "parent": _parent(workspace.out, interval),
+        "models": {"file": trained["sha256"], "defect": trained["defect_model_id"],
+                   "correction": trained["correction_model_id"]},
+        "tombstones": [],
+    }
+    gates = [g for stage in _COUNTED for g in workspace.facts(stage)["gates"]]
+    return {
+        "format": manifests.FORMAT,
+        "release_id": manifests.release_id(identity),
+        "identity": identity,
+        "interval": interval,
+        "window": _window(context),
+        "counts": {stage: by_outcome(table) for stage, table in counts.items()},
+        "closing": {stage: by_outcome(table, closing=True) for stage, table in counts.items()},
+        "domains": by_domain(counts["label"]),
+        "thresholds": {"defect": trained["threshold"], "correction": trained["tau"]},
+        "training": trained["report"],
+        "gates": gates,
+        "files": {f["path"]: {k: f[k] for k in ("rows", "bytes", "sha256", "schema")} for f in files},
+    }
+
+
+def _config(context: Context) -> dict[str, Any]:
+    """What each stage was run with, not what the configuration says by now."""
+    merged: dict[str, Any] = {}
+    for stage in ("ingest", "signals", "train", "curate"):
+        merged |= context.workspace.facts(stage)["config"]
+    return merged | {"release": context.config.resolved()["release"]}
+
+
+def _interval(context: Context) -> dict[str, str] | None:
+    options = context.config.release
+    if options.interval_start is None or options.interval_end is None:
+        return None
+    return {"start": options.interval_start, "end": options.interval_end}
+
+
+def _parent(out: str, interval: dict[str, str] | None) -> str | None:
+    """The release whose interval ends where this one starts; never "whatever is current". The lowest id, if several."""
+    if interval is None:
+        return None
+    found = [m["release_id"] for m in manifests.releases(out)
+             if m["interval"] and m["interval"]["end"] == interval["start"]]
+    return min(found) if found else None
+
+
+def _window(context: Context) -> dict[str, str]:
+    times = context.workspace.read("ingest", "turns", TURN, ["event_time"])["event_time"]
+    bounds = pc.min_max(times).as_py()
+    return {"first": bounds["min"].isoformat(), "last": bounds["max"].isoformat()}
+
+
+def _documents(manifest: dict[str, Any]) -> dict[str, bytes]:
+    return {
+        "README.md": card(manifest).encode(),
+        "gates.json": storage.readable_json(manifest["gates"]),
+    }
+
+
+def _install(context: Context, manifest: dict[str, Any], data: bytes) -> None:
+    """Copy the files to the release's folder, its manifest last. A whole release is never written over."""
+    workspace = context.workspace
+    target = storage.join(workspace.out, "releases", manifest["release_id"])
+    path = storage.join(target, manifests.NAME)
+    if storage.exists(path):
+        if storage.read_bytes(path) != data:
+            raise GateError(
+                f"{target} was made from the same inputs, configuration and code, yet holds other bytes. "
+                "Nothing was replaced. Keep both and report it: a release must be reproducible"
+            )
+        return
+    source = workspace.table("release", "files")
+    for name in manifest["files"]:
+        storage.write_bytes(storage.join(target, name), storage.read_bytes(storage.join(source, name)))
+    storage.write_bytes(path, data)

@@ -1,0 +1,26 @@
+"""Stage signals: one Signals row a turn."""
+
+from __future__ import annotations
+
+import apache_beam as beam
+
+from pipeline.gates.counts import closes
+from pipeline.jobs.context import Context, numbers, write_counts
+from pipeline.transforms.signals import ComputeSignals
+
+
+def run(context: Context) -> None:
+    """Compute the signals of every bucket of turns."""
+    workspace = context.workspace
+    workspace.begin("signals")
+    compute = ComputeSignals(
+        workspace.table("ingest", "turns"), workspace.table("signals", "signals"), context.config.signals
+    )
+
+    def build(pipeline: beam.Pipeline) -> None:
+        done = numbers(pipeline, context.buckets("ingest", "turns")) | "Signals" >> beam.ParDo(compute)
+        write_counts(done, context, "signals")
+
+    context.run(build)
+    gate = closes("signals", workspace.counts("signals"), workspace.facts("ingest")["kept"])
+    workspace.finish("signals", {"config": {"signals": context.config.resolved()["signals"]}, "gates": [gate]})

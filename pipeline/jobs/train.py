@@ -1,0 +1,91 @@
+"""Stage train: sample whole sessions with Beam, then fit both models in this one process."""
+
+from __future__ import annotations
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from features.timeline import ORDER
+from models.boost import TrainingError
+from models.store import dumps, model_id
+from models.training import train
+from pipeline import storage
+from pipeline.errors import InputError
+from pipeline.jobs.context import Context, numbers
+from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
+from schemas import GOLD, SIGNALS
+
+MODEL_FILE = "models.json"
+
+
+def run(context: Context) -> None:
+    """Fit the models and write them.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot give a model.
+    """
+    workspace = context.workspace
+    workspace.begin("train")
+    _sample(context)
+    gold = workspace.read("ingest", "gold", GOLD)
+    rows = workspace.read("train", "rows", SIGNALS)
+    order = [(name, way) for name, way in ORDER if name in rows.column_names]
+    rows = rows.sort_by(order).combine_chunks()
+    try:
+        models = train(rows, gold, context.config.train)
+    except TrainingError as error:
+        raise InputError(
+            f"{rows.num_rows:,} turns of {len(rows['subject_id'].unique()):,} users cannot train a model: {error}. "
+            "The last release stays current"
+        ) from None
+    data = dumps(models)
+    path = storage.join(workspace.stage("train"), MODEL_FILE)
+    storage.write_bytes(path, data)
+    resolved = context.config.resolved()
+    workspace.finish("train", {
+        "config": {"sample": resolved["sample"], "train": resolved["train"]},
+        "model_file": MODEL_FILE,
+        "sha256": storage.sha256(data),
+        "defect_model_id": model_id(models.defect, models.threshold),
+        "correction_model_id": model_id(models.correction, models.tau),
+        "threshold": _facts(models.threshold),
+        "tau": _facts(models.tau),
+        "report": models.report,
+        "gates": [],
+    })
+
+
+def _facts(threshold: object) -> dict[str, object]:
+    from dataclasses import asdict, is_dataclass
+
+    assert is_dataclass(threshold) and not isinstance(threshold, type)
+    return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(threshold).items()}
+
+
+def _sample(context: Context) -> None:
+    """Two passes: how many rows lie in each session bin, then the rows below the cut."""
+    workspace = context.workspace
+    turns, signals = workspace.table("ingest", "turns"), workspace.table("signals", "signals")
+    path = storage.join(workspace.stage("train"), "histogram.parquet")
+    buckets = context.buckets("signals", "signals")
+
+    def count(pipeline: beam.Pipeline) -> None:
+        summed = (
+            numbers(pipeline, buckets)
+            | "Count" >> beam.ParDo(CountSessions(turns, signals))
+            | beam.CombineGlobally(add_histograms).with_output_types(pa.Table)
+        )
+        _ = summed | beam.Map(lambda table: storage.write_table(path, table)).with_output_types(type(None))
+
+    context.run(count)
+    histogram = pq.read_table(pa.BufferReader(storage.read_bytes(path)))
+    limit = cut(histogram, context.config.sample.train_rows)
+
+    def keep(pipeline: beam.Pipeline) -> None:
+        rows = KeepSessions(turns, signals, workspace.table("train", "rows"), limit)
+        _ = numbers(pipeline, buckets) | "Keep" >> beam.ParDo(rows)
+
+    context.run(keep)

@@ -1,0 +1,96 @@
+"""CURRENT names the release that readers follow; a Publisher switches it in one step, or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from pipeline import manifest as manifests
+from pipeline import storage
+from pipeline.config import parse_time
+from pipeline.errors import PublishError
+
+
+class Publisher(Protocol):
+    """Switches CURRENT on one kind of store."""
+
+    def current(self) -> str | None:
+        """The release id that CURRENT names; None before the first release."""
+        ...
+
+    def publish(self, release_id: str) -> bool:
+        """Switch CURRENT to a finished release; False where an interval later than the release's is current."""
+        ...
+
+
+class PosixPublisher:
+    """Local and network file systems: lock, write a temporary file, fsync, `os.replace`, fsync the folder."""
+
+    def __init__(self, out: str) -> None:
+        self._out = Path(out)
+
+    def current(self) -> str | None:
+        """The release id that CURRENT names."""
+        path = self._out / "CURRENT"
+        return path.read_text(encoding="utf-8").strip() if path.exists() else None
+
+    def publish(self, release_id: str) -> bool:
+        """Switch CURRENT. Two processes at once take turns."""
+        new = manifests.read(str(self._out / "releases" / release_id))
+        with self._lock():
+            now = self.current()
+            if now == release_id:
+                return True
+            if now is not None and _is_later(manifests.read(str(self._out / "releases" / now)), new):
+                return False
+            self._replace(release_id)
+        return True
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        with (self._out / ".publish.lock").open("w") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    def _replace(self, release_id: str) -> None:
+        temporary = self._out / f".tmp-{uuid.uuid4().hex}-CURRENT"
+        with temporary.open("w", encoding="utf-8") as handle:
+            handle.write(release_id + "\n")
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(self._out / "CURRENT")
+        folder = os.open(self._out, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def publisher(out: str) -> Publisher:
+    """The Publisher of a store.
+
+    Raises
+    ------
+    PublishError
+        Where no atomic switch is known for it.
+    """
+    if storage.is_local(out):
+        return PosixPublisher(out)
+    scheme = out.split("://", 1)[0]
+    raise PublishError(
+        f"{out}: no atomic switch is known for {scheme}://; the release is complete, and readers can be pointed at "
+        "its folder. Publish to a POSIX file system, or switch by other means"
+    )
+
+
+def _is_later(held: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether the held release covers a later interval. Releases without an interval stand in no order."""
+    ends = [m["interval"]["end"] if m["interval"] else None for m in (held, new)]
+    if None in ends:
+        return False
+    return parse_time(ends[0], "interval.end") > parse_time(ends[1], "interval.end")

@@ -1,0 +1,128 @@
+"""Files on any Beam file system. Every write goes to a temporary name first, so that a name holds a whole file or none."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+# About 64 MB of our rows; readers of a row group hold it whole.
+ROW_GROUP_ROWS: Final = 100_000
+_TEMPORARY: Final = ".tmp-"
+
+
+def is_local(path: str) -> bool:
+    """Whether the path is on this machine's own file system."""
+    return "://" not in path
+
+
+def join(base: str, *parts: str) -> str:
+    """Join path parts under any scheme."""
+    return FileSystems.join(base, *parts)
+
+
+def exists(path: str) -> bool:
+    """Whether there is a file or folder."""
+    return bool(FileSystems.exists(path))
+
+
+def read_bytes(path: str) -> bytes:
+    """The whole file, as stored."""
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+        return bytes(stream.read())
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Write a file under a temporary name that carries this attempt's id, then rename it."""
+    folder, name = FileSystems.split(path)
+    make_folder(folder)
+    temporary = join(folder, f"{_TEMPORARY}{uuid.uuid4().hex}-{name}")
+    if is_local(path):
+        Path(temporary).write_bytes(data)
+        os.replace(temporary, path)  # noqa: PTH105 - atomic, unlike FileSystems.rename onto an existing name
+        return
+    with FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+        stream.write(data)
+    FileSystems.rename([temporary], [path])
+
+
+def make_folder(path: str) -> None:
+    """Make a folder and its parents where there is none."""
+    if is_local(path):
+        Path(path).mkdir(parents=True, exist_ok=True)
+    elif not FileSystems.exists(path):
+        FileSystems.mkdirs(path)
+
+
+def remove(path: str) -> None:
+    """Remove a file or a folder with all in it; nothing happens where there is none."""
+    if FileSystems.exists(path):
+        FileSystems.delete([path])
+
+
+def files(folder: str, pattern: str = "*") -> list[str]:
+    """Paths of a folder's whole files that match, sorted; temporary ones are left out."""
+    found = FileSystems.match([join(folder, pattern)])[0].metadata_list
+    return sorted(m.path for m in found if not FileSystems.split(m.path)[1].startswith(_TEMPORARY))
+
+
+def size(paths: list[str]) -> int:
+    """Bytes of all the paths together."""
+    results = FileSystems.match(paths) if paths else []
+    return sum(m.size_in_bytes for r in results for m in r.metadata_list)
+
+
+def encode(table: pa.Table) -> bytes:
+    """A table as Parquet: zstd, page index, no metadata that varies; the same bytes for the same table."""
+    sink = io.BytesIO()
+    bare = table.replace_schema_metadata(None).combine_chunks()
+    pq.write_table(
+        bare, sink, compression="zstd", row_group_size=ROW_GROUP_ROWS, write_page_index=True, store_schema=False
+    )
+    return sink.getvalue()
+
+
+def write_table(path: str, table: pa.Table) -> None:
+    """Write a table as Parquet."""
+    write_bytes(path, encode(table))
+
+
+def read_table(path: str, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
+    """Read a Parquet file under a declared schema.
+
+    Raises
+    ------
+    ValueError
+        If the file's columns are not the declared ones.
+    """
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+        table = pq.read_table(pa.BufferReader(stream.read()), columns=columns)
+    wanted = schema if columns is None else pa.schema([schema.field(c) for c in columns])
+    try:
+        return table.select(wanted.names).cast(wanted)
+    except (KeyError, pa.ArrowInvalid, ValueError) as error:
+        raise ValueError(f"{path}: not the schema that was declared for it ({error}); run the stage again") from None
+
+
+def canonical_json(value: Any) -> bytes:
+    """JSON with sorted keys and no spaces: equal values are equal bytes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def readable_json(value: Any) -> bytes:
+    """JSON for people: sorted keys, indented, a line end at the end."""
+    return (json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def sha256(data: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()

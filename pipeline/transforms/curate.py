@@ -1,0 +1,74 @@
+"""Judged turns to the Example table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import apache_beam as beam
+import pyarrow as pa
+
+from pipeline import storage, tally
+from pipeline.transforms import coder
+from pipeline.transforms.counts import counts
+from pipeline.transforms.pool import PoolOptions, pool
+from pipeline.transforms.shuffle import KeyHash, Shuffle
+from pipeline.transforms.votes import VoteOptions, votes
+from pipeline.transforms.write import bucket_path, write_bucket
+from schemas import CORRECTION, EXAMPLE, JUDGEMENT, TURN
+
+coder.register()
+
+
+@beam.typehints.with_output_types(pa.Table)
+class CastVotes(beam.DoFn):
+    """Bucket numbers to VOTE tables; counts go to the tag `counts`."""
+
+    def __init__(self, turns: str, judgements: str, corrections: str, options: VoteOptions) -> None:
+        self._turns, self._judgements, self._corrections = turns, judgements, corrections
+        self._options = options
+
+    def process(self, bucket: int) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
+        """One bucket."""
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema)
+        judgements = storage.read_table(bucket_path(self._judgements, bucket), JUDGEMENT.schema)
+        corrections = storage.read_table(bucket_path(self._corrections, bucket), CORRECTION.schema)
+        table, outcomes = votes(turns, judgements, corrections, self._options)
+        tally.add(turns.num_rows)
+        outcomes.pop("vote", None)
+        yield beam.pvalue.TaggedOutput("counts", counts("curate", {"in": turns.num_rows} | outcomes))
+        yield table
+
+
+@beam.typehints.with_output_types(pa.Table)
+class PoolVotes(beam.DoFn):
+    """Buckets of whole utterances to files of Example rows; gives their counts."""
+
+    def __init__(self, folder: str, options: PoolOptions) -> None:
+        self._folder, self._options = folder, options
+
+    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+        """One bucket."""
+        number, table = bucket
+        examples, outcomes = pool(table, self._options)
+        write_bucket(self._folder, number, examples, EXAMPLE)
+        kinds = {
+            f"examples.{split}.{kind}": n
+            for (split, kind), n in examples.select(["split", "kind"]).to_pandas().value_counts().items()
+        }
+        yield counts("curate", outcomes, kinds)
+
+
+class Curate(beam.PTransform):
+    """Bucket numbers to Example files; gives COUNT tables."""
+
+    def __init__(self, cast: CastVotes, pooled: PoolVotes, buckets: int, mode: str, spill: str) -> None:
+        super().__init__()
+        self._cast, self._pooled = cast, pooled
+        self._buckets, self._mode, self._spill = buckets, mode, spill
+
+    def expand(self, buckets: beam.PCollection) -> beam.PCollection:
+        """Build the graph."""
+        cast = buckets | "CastVotes" >> beam.ParDo(self._cast).with_outputs("counts", main="votes")
+        by_utterance = Shuffle(KeyHash("pool_key", self._buckets), self._mode, self._spill)
+        pooled = cast.votes | "ByUtterance" >> by_utterance | "PoolVotes" >> beam.ParDo(self._pooled)
+        return (cast.counts, pooled) | beam.Flatten()

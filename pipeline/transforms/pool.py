@@ -1,0 +1,182 @@
+"""From votes to examples: pooled over distinct users, one an utterance and split.
+
+The aggregation is that of self-annotation by paraphrase (Falke et al. 2020): keep a label that enough users support
+and that enough of the utterance's users agree on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from features.hashing import hash128_hex, join, strings
+from features.text import flat
+from schemas import EXAMPLE
+from schemas.example import PROVENANCE
+
+# Decimals of numbers that are written into a release.
+DECIMALS: Final = 6
+
+
+@dataclass(frozen=True)
+class PoolOptions:
+    """What an example needs.
+
+    Attributes
+    ----------
+    min_users : int
+    min_agreement : float
+    defect_model_id, correction_model_id : str
+    """
+
+    min_users: int
+    min_agreement: float
+    defect_model_id: str
+    correction_model_id: str
+
+
+def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int]]:
+    """Examples of the votes of whole utterances, and what became of each vote.
+
+    Within a split, an utterance has at most one example: the label that most distinct users support (then the more
+    probable, then the lower id). Users are counted inside the split. An utterance that train has leaves test.
+
+    Parameters
+    ----------
+    votes : pyarrow.Table
+        VOTE rows; all votes of an utterance are in one table.
+    options : PoolOptions
+
+    Returns
+    -------
+    examples : pyarrow.Table
+        EXAMPLE rows, sorted by example_id.
+    outcomes : dict
+        `kept` (votes that became an example, one each), `de_duplicated` (further votes for it), `outvoted`,
+        `below_support`, `disagreement`, `in_train`; they add up to the votes.
+    """
+    if not votes.num_rows:
+        return EXAMPLE.empty(), {}
+    frame = _frame(votes)
+    labels = _labels(frame)
+    labels["outcome"] = np.select(
+        [~labels["wins"], labels["support"] < options.min_users, labels["agreement"] < options.min_agreement],
+        ["outvoted", "below_support", "disagreement"],
+        "kept",
+    )
+    trained = set(labels.loc[(labels["outcome"] == "kept") & (labels["split"] == "train"), "pool_key"])
+    leaks = (labels["outcome"] == "kept") & (labels["split"] == "test") & labels["pool_key"].isin(trained)
+    labels.loc[leaks, "outcome"] = "in_train"
+    outcome = labels["outcome"].to_numpy()[frame["label"].to_numpy()]
+    kept = labels[labels["outcome"] == "kept"]
+    outcomes = {str(k): int(v) for k, v in pd.Series(outcome).value_counts().items()}
+    outcomes["de_duplicated"] = outcomes.get("kept", 0) - len(kept)
+    outcomes["kept"] = len(kept)
+    return _examples(votes, frame, kept, options), outcomes
+
+
+def _frame(votes: pa.Table) -> pd.DataFrame:
+    """Scalars of the votes, with `label` numbering (split, utterance, label id)."""
+    names = ["turn_id", "subject_id", "split", "pool_key", "label_id", "utterance", "kind", "blame", "probability",
+             "certified", "policy"]
+    frame = votes.select(names).to_pandas()
+    frame["label"] = frame.groupby(["split", "pool_key", "label_id"], sort=True).ngroup()
+    return frame
+
+
+def _labels(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row a label: support, agreement, and whether it wins its utterance. Index = `frame.label`."""
+    utterance = ["split", "pool_key"]
+    users = frame.drop_duplicates([*utterance, "subject_id"]).groupby(utterance).size().rename("users")
+    per_label = frame.groupby("label")
+    labels = per_label.first()[[*utterance, "label_id"]]
+    labels["support"] = frame.drop_duplicates(["label", "subject_id"]).groupby("label").size()
+    labels["probability"] = per_label["probability"].mean().round(DECIMALS)
+    labels = labels.join(users, on=utterance)
+    labels["agreement"] = (labels["support"] / labels["users"]).round(DECIMALS)
+    ranked = labels.sort_values(
+        [*utterance, "support", "probability", "label_id"], ascending=[True, True, False, False, True]
+    )
+    labels["wins"] = ~ranked.duplicated(utterance).reindex(labels.index)
+    return labels
+
+
+def _examples(votes: pa.Table, frame: pd.DataFrame, kept: pd.DataFrame, options: PoolOptions) -> pa.Table:
+    rows = frame[frame["label"].isin(kept.index)]
+    number = pd.Series(np.arange(len(kept)), index=kept.index)
+    group = number.reindex(rows["label"]).to_numpy()
+    typical = _typical(rows, group)
+    corrected = rows["kind"].eq("correction").to_numpy()
+    certified = pd.Series(np.where(corrected, rows["certified"], True)).groupby(group).all().to_numpy()
+    has = pd.Series(corrected).groupby(group).any().to_numpy()
+    at = pa.array(typical)
+    label = flat(votes["label"]).take(at)
+    table = {
+        "locale": votes["locale"].take(at),
+        "utterance": votes["utterance"].take(at),
+        "domain": label.field("domain"),
+        "intent": label.field("intent"),
+        "slots": label.field("slots"),
+        "kind": pa.array(np.where(has, "correction", "confirmation").astype(object), pa.string()),
+        "blame": pa.array(_most_frequent(rows["blame"].where(corrected, "none"), group, corrected), pa.string()),
+        "confidence": kept["probability"].to_numpy(),
+        "support": pa.array(kept["support"].to_numpy(), pa.int32()),
+        "agreement": kept["agreement"].to_numpy(),
+        "certified": has & certified,
+        "provenance": _provenance(votes, rows, group, options),
+        "split": pa.array(kept["split"].astype(object).to_numpy(), pa.string()),
+        "weight": kept["probability"].to_numpy(),
+    }
+    ids = hash128_hex(join(*(np.asarray(v, dtype=object) for v in (
+        strings(table["split"]), kept["pool_key"].astype(object).to_numpy(),
+        kept["label_id"].astype(str).astype(object).to_numpy(), strings(table["kind"]),
+    ))))
+    examples = pa.table({"example_id": pa.array(ids, pa.string())} | table)
+    return EXAMPLE.conform(examples).sort_by("example_id")
+
+
+def _typical(rows: pd.DataFrame, group: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Row in `votes` of each example's typical turn: its most frequent wording, then the lowest turn id."""
+    wording = rows.assign(group=group, at=rows.index)
+    wording["times"] = wording.groupby(["group", "utterance"])["at"].transform("size")
+    ordered = wording.sort_values(["group", "times", "utterance", "turn_id"], ascending=[True, False, True, True])
+    return ordered.drop_duplicates("group")["at"].to_numpy()
+
+
+def _most_frequent(values: pd.Series, group: npt.NDArray[np.int64], counted: npt.NDArray[np.bool_]
+                   ) -> npt.NDArray[np.object_]:
+    """Most frequent value a group over the counted rows (ties: the first by name); `none` where none is counted."""
+    out = np.full(int(group.max()) + 1, "none", dtype=object)
+    table = pd.DataFrame({"group": group, "value": values.astype(object).to_numpy()})[counted]
+    sizes = table.groupby(["group", "value"]).size().rename("n").reset_index()
+    best = sizes.sort_values(["group", "n", "value"], ascending=[True, False, True]).drop_duplicates("group")
+    out[best["group"].to_numpy()] = best["value"].to_numpy()
+    return out
+
+
+def _provenance(votes: pa.Table, rows: pd.DataFrame, group: npt.NDArray[np.int64], options: PoolOptions) -> pa.Array:
+    n = int(group.max()) + 1
+    lists = flat(votes["supporting_turns"]).take(pa.array(rows.index.to_numpy()))
+    lengths = pa.compute.list_value_length(lists).to_numpy()
+    columns = [
+        _lists(group, rows["turn_id"], n),
+        _lists(np.repeat(group, lengths), pd.Series(strings(lists.flatten())), n),
+        pa.repeat(options.defect_model_id, n),
+        pa.repeat(options.correction_model_id, n),
+        _lists(group[rows["policy"].notna()], rows["policy"].dropna(), n),
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(PROVENANCE))
+
+
+def _lists(group: npt.NDArray[np.int64], values: pd.Series, n: int) -> pa.ListArray:
+    """Distinct values of each group, sorted, as n lists."""
+    table = pd.DataFrame({"group": group, "value": values.astype(object).to_numpy()})
+    table = table.drop_duplicates().sort_values(["group", "value"])
+    ends = np.cumsum(np.bincount(table["group"].to_numpy(np.int64), minlength=n))
+    offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, pa.array(table["value"].to_numpy(), pa.string()))

@@ -1,0 +1,68 @@
+"""Read input files: turns, labels and dead letters as Arrow tables, and one Input row a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.pvalue import TaggedOutput
+
+from pipeline import readers, tally
+from pipeline.readers.base import dead_letter
+from pipeline.readers.stream import HashingStream, decompress, open_stored
+from pipeline.transforms import coder
+from pipeline.transforms.check import check
+from schemas import DEAD_LETTER, INPUT, Reason
+
+coder.register()
+
+TURNS, GOLD, DEAD, INPUTS = "turns", "gold", "dead_letters", "inputs"
+
+
+@beam.typehints.with_output_types(pa.Table)
+class ReadFiles(beam.DoFn):
+    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters` and `inputs`.
+
+    A file that cannot be read becomes one dead letter at the position reached; what was read before it stays. The
+    bytes are hashed as they pass.
+    """
+
+    def __init__(self, format: str, zone: str | None) -> None:
+        self._format, self._zone = format, zone
+
+    def setup(self) -> None:
+        """Find the reader."""
+        self._reader = readers.reader(self._format)
+
+    def process(self, file: tuple[str, str]) -> Iterator[TaggedOutput]:
+        """Read one file."""
+        path, uri = file
+        records = replaced = 0
+        stored: HashingStream | None = None
+        sha256: str | None = None
+        try:
+            stored = open_stored(path)
+            for batch in self._reader.read(decompress(stored, path), uri):
+                records += batch.records
+                replaced += batch.replaced
+                yield from self._checked(batch)
+            sha256 = stored.drain()
+        except Exception as error:
+            # Whatever a codec or a store raises, the file is at fault and the other files go on.
+            detail = f"{uri}: stopped after {records} records ({type(error).__name__}: {str(error)[:200]})"
+            letter = dead_letter(Reason.UNREADABLE_FILE, uri, records, detail, None)
+            records += 1
+            yield TaggedOutput(DEAD, pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema))
+        size = stored.bytes if stored else 0
+        row = {"uri": uri, "bytes": size, "sha256": sha256, "records": records, "replaced": replaced}
+        yield TaggedOutput(INPUTS, pa.Table.from_pylist([row], schema=INPUT.schema))
+        if stored is not None:
+            stored.release()
+
+    def _checked(self, batch: readers.Batch) -> Iterator[TaggedOutput]:
+        turns, refused = check(batch.turns, self._zone or self._reader.zone)
+        tally.add(batch.records)
+        for tag, table in ((TURNS, turns), (GOLD, batch.gold), (DEAD, batch.dead), (DEAD, refused)):
+            if table.num_rows:
+                yield TaggedOutput(tag, table)

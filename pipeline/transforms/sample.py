@@ -1,0 +1,86 @@
+"""Whole sessions of lowest stable hash, up to a number of rows: the rows that the models are trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from features.hashing import hash64, strings
+from pipeline import storage, tally
+from pipeline.transforms import coder
+from pipeline.transforms.write import bucket_path, write_bucket
+from schemas import SIGNALS, TURN
+
+coder.register()
+
+# Resolution of the cut: the hash's highest bits. With a million sessions a bin holds about fifteen.
+BINS: Final = 1 << 16
+
+
+def session_bin(table: pa.Table) -> npt.NDArray[np.int64]:
+    """Bin of each row's session, shape (n,)."""
+    return (hash64(strings(table["session_id"]), "afterword/sample") >> np.uint64(48)).astype(np.int64)
+
+
+def histogram(bins: npt.NDArray[np.int64]) -> pa.Table:
+    """Rows a bin, as (bin, rows); only bins that have any."""
+    found, rows = np.unique(bins, return_counts=True)
+    return pa.table({"bin": pa.array(found, pa.int64()), "rows": pa.array(rows, pa.int64())})
+
+
+def add_histograms(tables: Iterable[pa.Table]) -> pa.Table:
+    """Sum of histograms, bins in order."""
+    held = list(tables)
+    if not held:
+        return histogram(np.zeros(0, np.int64))
+    summed = pa.concat_tables(held).group_by("bin", use_threads=False).aggregate([("rows", "sum")])
+    return summed.rename_columns(["bin", "rows"]).sort_by("bin")
+
+
+def cut(summed: pa.Table, train_rows: int) -> int:
+    """First bin that is left out: the bins below it hold at most `train_rows` rows, but always at least one bin."""
+    within = int((np.cumsum(summed["rows"].to_numpy()) <= train_rows).sum())
+    bins = summed["bin"].to_numpy()
+    return int(bins[max(within, 1) - 1]) + 1 if len(bins) else 0
+
+
+def learnable(folder: str, bucket: int) -> npt.NDArray[np.bool_]:
+    """Turns of a bucket that may be learned from: consent is not refused."""
+    consent = storage.read_table(bucket_path(folder, bucket), TURN.schema, ["consent"])["consent"]
+    return pc.fill_null(consent, True).combine_chunks().to_numpy(zero_copy_only=False).astype(bool)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class CountSessions(beam.DoFn):
+    """Bucket numbers to histograms over session bins."""
+
+    def __init__(self, turns: str, signals: str) -> None:
+        self._turns, self._signals = turns, signals
+
+    def process(self, bucket: int) -> Iterator[pa.Table]:
+        """One bucket."""
+        path = bucket_path(self._signals, bucket)
+        sessions = storage.read_table(path, SIGNALS.schema, ["session_id"])
+        yield histogram(session_bin(sessions)[learnable(self._turns, bucket)])
+
+
+@beam.typehints.with_output_types(type(None))
+class KeepSessions(beam.DoFn):
+    """Bucket numbers to files of the Signals rows whose session bin lies below the cut."""
+
+    def __init__(self, turns: str, signals: str, folder: str, cut: int) -> None:
+        self._turns, self._signals, self._folder, self._cut = turns, signals, folder, cut
+
+    def process(self, bucket: int) -> None:
+        """One bucket."""
+        table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
+        keep = (session_bin(table) < self._cut) & learnable(self._turns, bucket)
+        if keep.any():
+            write_bucket(self._folder, bucket, table.filter(pa.array(keep)), SIGNALS)
+            tally.add(int(keep.sum()))

@@ -1,0 +1,109 @@
+"""Example rows to shards of a release: named by a stable hash, sorted, the same bytes on every runner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from features.hashing import hash64, strings
+from pipeline import storage, tally
+from pipeline.transforms import coder
+from pipeline.transforms.write import bucket_path
+from pipeline.writers.nlu import nlu
+from schemas import EXAMPLE, FILE, NLU, SPLITS, Record
+
+coder.register()
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """How many shards each split has."""
+
+    shards: dict[str, int]
+
+    def __call__(self, table: pa.Table) -> npt.NDArray[np.int64]:
+        """Shard number over all splits of each row, shape (n,)."""
+        hashes = hash64(strings(table["example_id"]), "afterword/shard1")
+        split = strings(table["split"])
+        out = np.zeros(len(split), np.int64)
+        for name, first in self.first().items():
+            rows = split == name
+            out[rows] = first + (hashes[rows] % np.uint64(max(self.shards[name], 1))).astype(np.int64)
+        return out
+
+    def first(self) -> dict[str, int]:
+        """Number of each split's first shard."""
+        starts, at = {}, 0
+        for name in SPLITS:
+            starts[name] = at
+            at += self.shards.get(name, 0)
+        return {k: v for k, v in starts.items() if self.shards.get(k)}
+
+    def name(self, number: int) -> str:
+        """File name of a shard, `train-00000-of-00004.parquet`."""
+        split, first = max(((s, f) for s, f in self.first().items() if f <= number), key=lambda pair: pair[1])
+        return f"{split}-{number - first:05d}-of-{self.shards[split]:05d}.parquet"
+
+
+def plan(rows: dict[str, int], stored: int, shard_bytes: int) -> ShardPlan:
+    """Shards by size: as many as the examples' stored bytes need, and few enough that none stays empty.
+
+    Parameters
+    ----------
+    rows : dict
+        Split to examples.
+    stored : int
+        Bytes of the Example files, all splits.
+    shard_bytes : int
+        Largest wished size.
+    """
+    total = max(sum(rows.values()), 1)
+    shards = {}
+    for split, n in rows.items():
+        wanted = -(-stored * n // (total * shard_bytes))
+        # With 50 rows a shard the chance of an empty one is e^-50.
+        shards[split] = max(1, min(int(wanted), n // 50)) if n else 0
+    return ShardPlan(shards)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class ReadExamples(beam.DoFn):
+    """Bucket numbers to Example tables."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def process(self, bucket: int) -> Iterator[pa.Table]:
+        """One bucket."""
+        yield storage.read_table(bucket_path(self._folder, bucket), EXAMPLE.schema)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class WriteShard(beam.DoFn):
+    """A shard's examples to its file in every view and in the lineage; gives FILE rows."""
+
+    def __init__(self, folder: str, plan: ShardPlan) -> None:
+        self._folder, self._plan = folder, plan
+
+    def process(self, shard: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+        """One shard."""
+        number, table = shard
+        examples = table.sort_by("example_id")
+        name = self._plan.name(number)
+        yield write_file(self._folder, f"nlu/data/{name}", nlu(examples), NLU)
+        yield write_file(self._folder, f"lineage/data/{name}", examples, EXAMPLE)
+        tally.add(examples.num_rows)
+
+
+def write_file(folder: str, path: str, table: pa.Table, record: Record) -> pa.Table:
+    """Write one file of a release; gives its FILE row."""
+    data = storage.encode(record.conform(table))
+    storage.write_bytes(storage.join(folder, path), data)
+    row = {"path": path, "rows": table.num_rows, "bytes": len(data), "sha256": storage.sha256(data),
+           "schema": record.digest}
+    return pa.Table.from_pylist([row], schema=FILE.schema)

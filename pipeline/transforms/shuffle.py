@@ -1,0 +1,162 @@
+"""Shuffle: bring the rows of one key together, as Arrow tables, one a bucket.
+
+Two modes that give the same rows in the same buckets. `native` sends the tables through Beam's GroupByKey: for
+runners that spill to disk by themselves (Spark, Dataflow). `spill` writes the tables to Arrow files and groups their
+paths only: the in-process runner keeps every grouped value in memory, so this is what keeps a laptop's memory flat.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+
+from features.hashing import hash64, strings
+from pipeline import storage
+from pipeline.transforms import coder
+
+coder.register()
+
+Partition = Callable[[pa.Table], npt.NDArray[np.int64]]
+
+# Rows waiting in a worker before they are cut into buckets and handed on. Larger means fewer, larger pieces.
+SPILL_BYTES: Final = 128 << 20
+NATIVE_BYTES: Final = 64 << 20
+
+
+class KeyHash:
+    """Partition by a stable hash of one text column, modulo the number of buckets."""
+
+    def __init__(self, column: str, buckets: int) -> None:
+        self.column, self.buckets = column, buckets
+
+    def __call__(self, table: pa.Table) -> npt.NDArray[np.int64]:
+        """Bucket of each row, shape (n,)."""
+        hashes = hash64(strings(table[self.column]), "afterword/part/1")
+        return np.asarray(hashes % np.uint64(self.buckets), dtype=np.int64)
+
+
+def split(table: pa.Table, bucket: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
+    """Cut a table into one piece a bucket, rows in their order; buckets without rows give nothing."""
+    order = np.argsort(bucket, kind="stable")
+    ordered = table.take(pa.array(order))
+    present, starts = np.unique(bucket[order], return_index=True)
+    ends = np.append(starts[1:], len(order))
+    for k, start, end in zip(present.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        yield k, ordered.slice(start, end - start)
+
+
+class _Cut(beam.DoFn):
+    """Collect tables up to a size, then cut the whole into buckets."""
+
+    def __init__(self, partition: Partition, limit: int) -> None:
+        self._partition, self._limit = partition, limit
+        self._held: list[pa.Table] = []
+        self._bytes = 0
+
+    def start_bundle(self) -> None:
+        """Begin empty: what a failed bundle held must not leak into its retry."""
+        self._held, self._bytes = [], 0
+
+    def process(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """Hold a table; cut when enough is held."""
+        if table.num_rows:
+            self._held.append(table)
+            self._bytes += table.nbytes
+        if self._bytes >= self._limit:
+            yield from self._cut()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Cut what is left."""
+        for pair in self._cut():
+            yield WindowedValue(pair, GlobalWindow().max_timestamp(), [GlobalWindow()])
+
+    def _cut(self) -> Iterator[tuple[int, pa.Table]]:
+        if self._held:
+            table = pa.concat_tables(self._held).combine_chunks()
+            self._held, self._bytes = [], 0
+            yield from split(table, self._partition(table))
+
+
+@beam.typehints.with_output_types(tuple[int, pa.Table])
+class _CutTables(_Cut):
+    """Pieces as tables."""
+
+
+@beam.typehints.with_output_types(tuple[int, str])
+class _CutToFiles(_Cut):
+    """Pieces as Arrow files. A name carries the attempt: a retried bundle never meets its own leftovers."""
+
+    def __init__(self, partition: Partition, limit: int, folder: str) -> None:
+        super().__init__(partition, limit)
+        self._folder = folder
+
+    def _cut(self) -> Iterator[tuple[int, str]]:  # type: ignore[override]
+        for bucket, piece in super()._cut():
+            path = storage.join(self._folder, f"{bucket:05d}-{uuid.uuid4().hex}.arrow")
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_file(sink, piece.schema) as writer:
+                writer.write_table(piece)
+            storage.write_bytes(path, sink.getvalue())
+            yield bucket, path
+
+
+@beam.typehints.with_output_types(tuple[int, pa.Table])
+class _Load(beam.DoFn):
+    """Read a bucket's files back as one table."""
+
+    def process(self, pair: tuple[int, Iterable[str]]) -> Iterator[tuple[int, pa.Table]]:
+        """One table a bucket."""
+        bucket, paths = pair
+        pieces = []
+        for path in sorted(paths):
+            with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+                pieces.append(pa.ipc.open_file(pa.BufferReader(stream.read())).read_all())
+        yield bucket, pa.concat_tables(pieces).combine_chunks()
+
+
+def _concatenate(pair: tuple[int, Iterable[pa.Table]]) -> tuple[int, pa.Table]:
+    return pair[0], pa.concat_tables(list(pair[1])).combine_chunks()
+
+
+class Shuffle(beam.PTransform):
+    """Tables of any rows to one table a bucket.
+
+    The order of rows within a bucket is not defined: sort by a total order afterwards.
+
+    Parameters
+    ----------
+    partition : callable
+        Table to bucket of each row.
+    mode : str
+        `spill` or `native`.
+    folder : str
+        Where `spill` keeps its files; the caller removes it.
+    """
+
+    def __init__(self, partition: Partition, mode: str, folder: str) -> None:
+        super().__init__()
+        if mode not in ("spill", "native"):
+            raise ValueError(f"shuffle mode {mode!r}: spill or native is wanted")
+        self._partition, self._mode, self._folder = partition, mode, folder
+
+    def expand(self, tables: beam.PCollection) -> beam.PCollection:
+        """Build the graph."""
+        if self._mode == "spill":
+            cut = _CutToFiles(self._partition, SPILL_BYTES, self._folder)
+            return tables | "CutToFiles" >> beam.ParDo(cut) | beam.GroupByKey() | "Load" >> beam.ParDo(_Load())
+        return (
+            tables
+            | "Cut" >> beam.ParDo(_CutTables(self._partition, NATIVE_BYTES))
+            | beam.GroupByKey()
+            | "Concatenate" >> beam.Map(_concatenate).with_output_types(tuple[int, pa.Table])
+        )

@@ -1,0 +1,140 @@
+"""Prove a release from its files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline import manifest as manifests
+from pipeline import storage
+from pipeline.errors import VerifyError
+from schemas import DEAD_LETTER, EXAMPLE, NLU, Record
+
+_RECORDS: dict[str, Record] = {"nlu": NLU, "lineage": EXAMPLE, "dead_letters": DEAD_LETTER}
+
+
+def verify(folder: str) -> list[str]:
+    """Check everything that a release's manifest claims.
+
+    Parameters
+    ----------
+    folder : str
+        Release folder.
+
+    Returns
+    -------
+    list of str
+        What was proved, one line each.
+
+    Raises
+    ------
+    VerifyError
+        At the first claim that does not hold; the message says which file and what was found.
+    """
+    manifest = manifests.read(folder)
+    proofs: tuple[Callable[[str, dict[str, Any]], str], ...] = (_identity, _files, _tables, _counts, _examples)
+    return [prove(folder, manifest) for prove in proofs]
+
+
+def _identity(folder: str, manifest: dict[str, Any]) -> str:
+    found = manifests.release_id(manifest["identity"])
+    if found != manifest["release_id"]:
+        raise VerifyError(f"{folder}: release id {manifest['release_id']} does not follow from its identity ({found})")
+    name = folder.rstrip("/").rsplit("/", 1)[-1]
+    if name != found:
+        raise VerifyError(f"{folder}: the folder is named {name}, the release is {found}")
+    return "release id follows from inputs, configuration, code, parent and models"
+
+
+def _files(folder: str, manifest: dict[str, Any]) -> str:
+    """Every listed file has its size and hash, and there is no other."""
+    for path, facts in manifest["files"].items():
+        full = storage.join(folder, path)
+        if not storage.exists(full):
+            raise VerifyError(f"{full}: listed in the manifest, but missing")
+        data = storage.read_bytes(full)
+        if len(data) != facts["bytes"] or storage.sha256(data) != facts["sha256"]:
+            raise VerifyError(f"{full}: {len(data)} bytes with SHA-256 {storage.sha256(data)}; "
+                              f"the manifest says {facts['bytes']} with {facts['sha256']}")
+    found = {p[len(folder.rstrip("/")) + 1:] for p in storage.files(folder, "**")}
+    extra = sorted(f for f in found - set(manifest["files"]) - {manifests.NAME} if "." in f.rsplit("/", 1)[-1])
+    if extra:
+        raise VerifyError(f"{folder}: not in the manifest: {', '.join(extra[:5])}")
+    return f"{len(manifest['files'])} files have the sizes and hashes of the manifest, and there are no others"
+
+
+def _tables(folder: str, manifest: dict[str, Any]) -> str:
+    """Every table has its rows and its record's schema, and none is empty."""
+    rows = 0
+    for path, facts in manifest["files"].items():
+        if not path.endswith(".parquet"):
+            continue
+        record = _RECORDS[path.split("/")[0]]
+        if facts["schema"] != record.digest:
+            raise VerifyError(f"{path}: schema {facts['schema'][:12]}, this code's {record.name} is "
+                              f"{record.digest[:12]}; verify with the code that wrote it: {manifest['identity']['code']}")
+        table = _read(folder, path, record)
+        if table.num_rows != facts["rows"] or not table.num_rows:
+            raise VerifyError(f"{path}: {table.num_rows} rows, the manifest says {facts['rows']}")
+        rows += table.num_rows
+    return f"{rows:,} rows have the schemas of their records"
+
+
+def _counts(folder: str, manifest: dict[str, Any]) -> str:
+    """Each stage's counts close, and hand on to the next."""
+    for stage, closing in manifest["closing"].items():
+        came_out = sum(v for k, v in closing.items() if k != "in")
+        if came_out != closing.get("in", 0):
+            raise VerifyError(f"stage {stage}: {closing.get('in', 0)} rows in, {came_out} accounted for")
+    kept = manifest["closing"]["ingest"].get("kept", 0)
+    for stage in ("signals", "label", "curate"):
+        if manifest["closing"][stage].get("in", 0) != kept:
+            raise VerifyError(f"stage {stage}: {manifest['closing'][stage].get('in', 0)} rows in, ingest kept {kept}")
+    written = {
+        "nlu": manifest["closing"]["curate"].get("kept", 0),
+        "lineage": manifest["closing"]["curate"].get("kept", 0),
+        "dead_letters": manifest["closing"]["ingest"].get("dead_lettered", 0),
+    }
+    for view, expected in written.items():
+        rows = sum(f["rows"] for p, f in manifest["files"].items() if p.startswith(f"{view}/data/"))
+        if rows != expected:
+            raise VerifyError(f"{view}: {rows} rows written, {expected} counted by the stage that made them")
+    return f"the counts of {len(manifest['closing'])} stages close"
+
+
+def _examples(folder: str, manifest: dict[str, Any]) -> str:
+    """Lineage: unique ids, view and lineage hold the same, support is met, no turn is in two splits."""
+    lineage = _view(folder, manifest, "lineage", EXAMPLE)
+    nlu = _view(folder, manifest, "nlu", NLU)
+    ids = lineage["example_id"].to_pylist()
+    if len(set(ids)) != len(ids):
+        raise VerifyError("lineage: an example id occurs twice")
+    if sorted(ids) != sorted(nlu["id"].to_pylist()):
+        raise VerifyError("nlu and lineage do not hold the same examples")
+    options = manifest["identity"]["config"]["curate"]
+    low = [e for e in lineage.select(["example_id", "support", "agreement"]).to_pylist()
+           if e["support"] < options["min_users"] or e["agreement"] < options["min_agreement"]]
+    if low:
+        raise VerifyError(f"lineage: {low[0]['example_id']} has support {low[0]['support']} and agreement "
+                          f"{low[0]['agreement']}, under the minimum")
+    owner: dict[str, str] = {}
+    for split, provenance in zip(lineage["split"].to_pylist(), lineage["provenance"].to_pylist(), strict=True):
+        for turn in provenance["turn_ids"]:
+            if owner.setdefault(turn, split) != split:
+                raise VerifyError(f"lineage: turn {turn} stands in two splits")
+    return f"{len(ids):,} examples are unique, traceable, supported, and on one side of the split"
+
+
+def _view(folder: str, manifest: dict[str, Any], view: str, record: Record) -> pa.Table:
+    paths = [p for p in manifest["files"] if p.startswith(f"{view}/data/")]
+    return pa.concat_tables([_read(folder, p, record) for p in paths]) if paths else record.empty()
+
+
+def _read(folder: str, path: str, record: Record) -> pa.Table:
+    try:
+        return storage.read_table(storage.join(folder, path), record.schema)
+    except (pa.ArrowInvalid, ValueError, OSError) as error:
+        raise VerifyError(f"{path}: cannot be read as {record.name} ({error})") from None
+

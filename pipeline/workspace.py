@@ -1,0 +1,124 @@
+"""Where a run keeps what lies between its stages, and how a stage knows that an earlier one is whole and its own.
+
+    <out>/work/<stage>/            the stage's tables, one Parquet file a bucket
+    <out>/work/<stage>/stage.json  written last: what the stage was made from, and its counts
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pipeline import storage
+from pipeline.errors import StageError
+from pipeline.version import code_version
+from schemas import COUNT, Record
+
+STAGES: Final = ("ingest", "signals", "train", "label", "curate", "release")
+_UPSTREAM: Final[dict[str, tuple[str, ...]]] = {
+    "ingest": (),
+    "signals": ("ingest",),
+    "train": ("ingest", "signals"),
+    "label": ("ingest", "signals", "train"),
+    "curate": ("ingest", "label"),
+    "release": ("ingest", "train", "label", "curate"),
+}
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Paths of one output folder."""
+
+    out: str
+
+    def stage(self, stage: str) -> str:
+        """Folder of a stage."""
+        return storage.join(self.out, "work", stage)
+
+    def table(self, stage: str, name: str) -> str:
+        """Folder of one of a stage's tables."""
+        return storage.join(self.stage(stage), name)
+
+    def spill(self, stage: str) -> str:
+        """Folder of a stage's shuffle files."""
+        return storage.join(self.out, "work", "spill", stage)
+
+    def begin(self, stage: str) -> None:
+        """Clear a stage, after its upstream was found whole. Its marker goes first."""
+        self.require(stage)
+        storage.remove(self._marker(stage))
+        storage.remove(self.stage(stage))
+        storage.remove(self.spill(stage))
+        storage.make_folder(self.stage(stage))
+
+    def finish(self, stage: str, facts: dict[str, Any]) -> None:
+        """Mark a stage whole. `facts` are what later stages and the manifest need of it."""
+        storage.remove(self.spill(stage))
+        upstream = {s: self.fingerprint(s) for s in _UPSTREAM[stage]}
+        marker = {"stage": stage, "code": code_version(), "upstream": upstream, "facts": facts}
+        storage.write_bytes(self._marker(stage), storage.readable_json(marker))
+
+    def facts(self, stage: str) -> dict[str, Any]:
+        """What a whole stage left behind for others.
+
+        Raises
+        ------
+        StageError
+            If the stage has not been run to its end.
+        """
+        return dict(self._read(stage)["facts"])
+
+    def counts(self, stage: str) -> pa.Table:
+        """COUNT rows of a stage."""
+        return storage.read_table(storage.join(self.stage(stage), "counts.parquet"), COUNT.schema)
+
+    def fingerprint(self, stage: str) -> str:
+        """SHA-256 of a stage's marker."""
+        self._read(stage)
+        return storage.sha256(storage.read_bytes(self._marker(stage)))
+
+    def require(self, stage: str) -> None:
+        """Check that everything a stage reads is whole, of this code, and made from each other.
+
+        Raises
+        ------
+        StageError
+            If not, with the command to run.
+        """
+        for upstream in _UPSTREAM[stage]:
+            marker = self._read(upstream)
+            if marker["code"] != code_version():
+                raise StageError(
+                    f"{self.stage(upstream)}: made by code {marker['code']}, this is {code_version()}; "
+                    f"run `afterword {upstream}` and what follows it again"
+                )
+            for earlier, fingerprint in marker["upstream"].items():
+                if self.fingerprint(earlier) != fingerprint:
+                    raise StageError(
+                        f"{self.stage(upstream)}: made from another run of {earlier}; "
+                        f"run `afterword {upstream}` and what follows it again"
+                    )
+
+    def buckets(self, stage: str, name: str) -> list[int]:
+        """Numbers of a table's buckets."""
+        paths = storage.files(self.table(stage, name), "bucket-*.parquet")
+        return [int(p.rsplit("bucket-", 1)[1].removesuffix(".parquet")) for p in paths]
+
+    def read(self, stage: str, name: str, record: Record, columns: list[str] | None = None) -> pa.Table:
+        """A whole table of a stage, buckets in order. For small tables."""
+        paths = storage.files(self.table(stage, name), "bucket-*.parquet")
+        tables = [storage.read_table(p, record.schema, columns) for p in paths]
+        return pa.concat_tables(tables) if tables else record.empty().select(columns or list(record.names))
+
+    def _marker(self, stage: str) -> str:
+        return storage.join(self.stage(stage), "stage.json")
+
+    def _read(self, stage: str) -> dict[str, Any]:
+        path = self._marker(stage)
+        if not storage.exists(path):
+            raise StageError(f"{self.stage(stage)}: no whole run of stage {stage}; run `afterword {stage}` first")
+        marker: dict[str, Any] = json.loads(storage.read_bytes(path))
+        return marker

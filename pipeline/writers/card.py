@@ -1,0 +1,69 @@
+"""The release's README: what is in it, for people, and the `configs` that Hugging Face `load_dataset` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def card(manifest: dict[str, Any]) -> str:
+    """The card of a release, from its manifest. Holds no clock: the same release has the same card."""
+    counts = manifest["counts"]
+    label, curate = counts["label"], counts["curate"]
+    lines = [
+        *_front_matter(manifest["files"]),
+        f"# Release {manifest['release_id'][:12]}",
+        "",
+        "Supervision inferred from dialog logs by Afterword. `manifest.json` lists every file with its hash; "
+        "`afterword verify` proves it.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| turns | {label.get('kept', 0):,} |",
+        f"| from, to | {manifest['window']['first']} .. {manifest['window']['last']} |",
+        f"| turns judged defective | {label.get('defects', 0):,} ({label.get('defects_certified', 0):,} certified) |",
+        f"| turns corrected | {label.get('corrected', 0):,} ({label.get('corrected_certified', 0):,} certified) |",
+        f"| examples | {curate.get('kept', 0):,} |",
+        *(f"| examples, {k.removeprefix('examples.').replace('.', ', ')} | {v:,} |"
+          for k, v in sorted(curate.items()) if k.startswith("examples.")),
+        "",
+        "## How sure",
+        "",
+        f"- Defects: {_threshold(manifest['thresholds']['defect'])}",
+        f"- Corrections: {_threshold(manifest['thresholds']['correction'])}",
+        f"- Labels: {manifest['training']['labels']}; {manifest['training']['gold_turns']:,} turns with gold.",
+        "",
+        "## Known limits",
+        "",
+        "- `confidence` is a model's probability, not a person's judgement.",
+        "- An example pools every user who said the same words; what is right for most may be wrong for one.",
+        "- Slots whose value does not stand in the text have no BIO tag.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _front_matter(files: Iterable[str]) -> list[str]:
+    """YAML with one config a view, one data file pattern a split."""
+    views: dict[str, set[str]] = {}
+    for path in files:
+        view, _, rest = path.partition("/data/")
+        if rest:
+            views.setdefault(view, set()).add(rest.split("-")[0])
+    lines = ["---", "configs:"]
+    for view in sorted(views, key=lambda v: (v != "nlu", v)):
+        lines.append(f"- config_name: {view}")
+        if view == "nlu":
+            lines.append("  default: true")
+        lines.append("  data_files:")
+        for split in sorted(views[view], key=lambda s: (s != "train", s)):
+            lines += [f"  - split: {split}", f"    path: {view}/data/{split}-*.parquet"]
+    return [*lines, "---", ""] if views else []
+
+
+def _threshold(facts: dict[str, Any]) -> str:
+    used = f"p >= {facts['value']:.3f}, estimated for precision {facts['wished']:.2f}"
+    if facts["certified_at"] is None:
+        return f"{used}; no threshold is certified."
+    return (f"{used}; certified from p >= {facts['certified_at']:.2f}: {facts['precision']:.3f} on {facts['labels']} "
+            f"later gold turns, one a user, at least {facts['low']:.3f} with 95% confidence.")

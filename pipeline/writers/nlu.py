@@ -1,0 +1,71 @@
+"""The `nlu` view: text, intent, slots and BIO tags, in the fields that Hugging Face datasets use."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pyarrow as pa
+
+from schemas import NLU
+
+_TOKEN: Final = re.compile(r"\S+")
+
+
+def nlu(examples: pa.Table) -> pa.Table:
+    """The view's rows, one an example, in the same order.
+
+    A slot's span is the logged one, else the first place where its value stands as whole words, letter case aside; a
+    slot without a span is in `slots` but has no tag.
+
+    Parameters
+    ----------
+    examples : pyarrow.Table
+        EXAMPLE rows.
+    """
+    slots, tokens, tags = [], [], []
+    for text, given in zip(examples["utterance"].to_pylist(), examples["slots"].to_pylist(), strict=True):
+        located = [locate(text, slot) for slot in given or []]
+        slots.append(json.dumps(located, sort_keys=True, ensure_ascii=False))
+        words, marks = bio(text, located)
+        tokens.append(words)
+        tags.append(marks)
+    provenance = [json.dumps(p, sort_keys=True, ensure_ascii=False) for p in examples["provenance"].to_pylist()]
+    own = {
+        "id": examples["example_id"],
+        "text": examples["utterance"],
+        "slots": pa.array(slots, pa.string()),
+        "tokens": pa.array(tokens, pa.list_(pa.string())),
+        "ner_tags": pa.array(tags, pa.list_(pa.string())),
+        "provenance": pa.array(provenance, pa.string()),
+    }
+    return NLU.conform(pa.table([own[n] if n in own else examples[n] for n in NLU.names], names=list(NLU.names)))
+
+
+def locate(text: str, slot: dict[str, Any]) -> dict[str, Any]:
+    """The slot with a span, where it can be found. Offsets are code points, half-open."""
+    start, end, value = slot["start"], slot["end"], slot["value"] or ""
+    if start is not None and end is not None and 0 <= start < end <= len(text):
+        return dict(slot)
+    found = re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE) if value else None
+    span = found.span() if found else (None, None)
+    return {**slot, "start": span[0], "end": span[1]}
+
+
+def bio(text: str, slots: Iterable[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """Whitespace tokens and their tags: B- where a slot starts in the token, I- where it goes on, else O.
+
+    Of two slots on one token the first in the list has it.
+    """
+    words, tags = [], []
+    spans = [(s["start"], s["end"], s["name"]) for s in slots if s["start"] is not None]
+    for token in _TOKEN.finditer(text):
+        words.append(token.group())
+        hit = next(((a, b, n) for a, b, n in spans if a < token.end() and b > token.start()), None)
+        if hit is None:
+            tags.append("O")
+        else:
+            tags.append(("B-" if hit[0] >= token.start() else "I-") + hit[2])
+    return words, tags
