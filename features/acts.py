@@ -10,7 +10,9 @@ from features.neighbours import shift
 from features.timeline import Timeline
 
 
-def user_acts(normalised: pa.Array, intent: pa.Array, line: Timeline, lexicon: Lexicon) -> dict[str, pa.Array]:
+def user_acts(
+    normalised: pa.Array, intent: pa.Array, line: Timeline, lexicon: Lexicon
+) -> dict[str, pa.Array]:
     """Acts of this turn and of the next; `<act>_next` is null at a session's last turn.
 
     `negates_second` is true where the turn after the next negates, goes back or restarts.
@@ -53,8 +55,8 @@ def confirmation(asks: pa.Array, negates_next: pa.Array, affirms_next: pa.Array)
     Returns
     -------
     pyarrow.Int32Array
-        +1 affirmed, -1 denied (a turn that does both counts as denied), 0 neither; null where the answer asks for
-        none or no turn follows.
+        +1 affirmed, -1 denied (a turn that does both counts as denied), 0 neither; null where the answer asks
+        for none or no turn follows.
     """
     outcome = pc.case_when(
         pc.make_struct(negates_next.fill_null(False), affirms_next.fill_null(False)),

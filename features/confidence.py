@@ -19,24 +19,31 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Pooled:
-    """Candidates of a turn that say the same, pooled. All arrays have shape (m,), one entry a hypothesis."""
+    """Candidates of a turn that say the same, pooled. All arrays have shape (m,), one entry a hypothesis.
+
+    `origin` is the entry of the turn's first hypothesis that says the same; the others are columns of
+    Signals.
+    """
 
     first: npt.NDArray[np.bool_]
     mass: F64
     rank: I64
     share: F64
     repeats: I64
+    origin: I64
 
 
 def pool(candidates: Candidates) -> Pooled:
     """Sum the scores of hypotheses that say the same, and rank the distinct ones by it.
 
-    A missing score counts as 0 in `mass`; `share` is NaN where the turn's scores sum to 0. Ties keep n-best order.
+    A missing score counts as 0 in `mass`; `share` is NaN where the turn's scores sum to 0. Ties keep n-best
+    order.
     """
     m = len(candidates)
     if m == 0:
         empty = np.zeros(0)
-        return Pooled(np.zeros(0, bool), empty, np.zeros(0, np.int64), empty, np.zeros(0, np.int64))
+        none = np.zeros(0, np.int64)
+        return Pooled(np.zeros(0, bool), empty, none, empty, none, none)
     score = np.nan_to_num(candidates.score)
     order = np.lexsort((np.arange(m), candidates.candidate_id, candidates.turn))
     turn, cid = candidates.turn[order], candidates.candidate_id[order]
@@ -45,12 +52,13 @@ def pool(candidates: Candidates) -> Pooled:
     group = np.cumsum(new) - 1
     first = np.zeros(m, bool)
     first[order[new]] = True
-    mass, repeats = np.empty(m), np.empty(m, np.int64)
+    mass, repeats, origin = np.empty(m), np.empty(m, np.int64), np.empty(m, np.int64)
+    origin[order] = order[new][group]
     mass[order] = np.bincount(group, weights=score[order])[group]
     repeats[order] = np.bincount(group)[group]
     total = np.bincount(candidates.turn, weights=score)[candidates.turn]
     share = np.divide(mass, total, out=np.full(m, np.nan), where=total > 0)
-    return Pooled(first, mass, _rank(candidates, first, mass), share, repeats)
+    return Pooled(first, mass, _rank(candidates, first, mass), share, repeats, origin)
 
 
 def _rank(candidates: Candidates, first: npt.NDArray[np.bool_], mass: F64) -> I64:
@@ -62,7 +70,8 @@ def _rank(candidates: Candidates, first: npt.NDArray[np.bool_], mass: F64) -> I6
     rank = np.empty(m, np.int64)
     rank[order] = counted - 1
     rank -= before
-    # A repeat stands behind every distinct candidate of equal mass, so its own count may be off: copy the first's.
+    # A repeat stands behind every distinct candidate of equal mass, so its own count may be off: copy the
+    # first's.
     by_id = np.lexsort((~first, candidates.candidate_id, candidates.turn))
     lead = np.maximum.accumulate(np.where(first[by_id], np.arange(m), 0))
     rank[by_id] = rank[by_id][lead]
@@ -113,5 +122,7 @@ def asr(hypotheses: pa.Array, line: Timeline) -> dict[str, pa.Array]:
         "asr_confidence": own,
         "asr_confidence_next": shift(own, line, 1),
         "asr_margin": masked(margin, ~np.isnan(margin), pa.float32()),
-        "asr_hypotheses": pc.if_else(hypotheses.is_valid(), pa.array(count, pa.int32()), pa.scalar(None, pa.int32())),
+        "asr_hypotheses": pc.if_else(
+            hypotheses.is_valid(), pa.array(count, pa.int32()), pa.scalar(None, pa.int32())
+        ),
     }

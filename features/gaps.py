@@ -14,8 +14,8 @@ from features.timeline import Timeline
 def gaps(turns: pa.Table, line: Timeline) -> dict[str, pa.Array]:
     """Turns and seconds before and after, skipped positions, change of conversation.
 
-    A *skipped* position is one that the log counts but that held no request (silence, noise): the difference of
-    `sequence` less one, never below 0, and only within one conversation. Null at a session's bounds.
+    A *skipped* position is one that the log counts but that held no request (silence, noise): the difference
+    of `sequence` less one, never below 0, and only within one conversation. Null at a session's bounds.
     """
     after, has_next = line.neighbour(1)
     before, has_previous = line.neighbour(-1)
@@ -36,6 +36,8 @@ def gaps(turns: pa.Table, line: Timeline) -> dict[str, pa.Array]:
 
 
 def barge_in(turns: pa.Table, line: Timeline) -> dict[str, pa.Array]:
-    """Whether this request, and the next one, cut the system's speech short; null = not logged or no next turn."""
+    """Whether this request, and the next one, cut the system's speech short; null = not logged or no next
+    turn.
+    """
     own = pc.cast(turns["barge_in"].combine_chunks(), pa.bool_())
     return {"barge_in": own, "barge_in_next": shift(own, line, 1)}

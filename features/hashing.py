@@ -1,7 +1,7 @@
 """Stable keyed hashes: the same value gives the same hash on every machine, run and Python.
 
-`pandas.util.hash_array` is SipHash-2-4 under a fixed 16-byte key; Python's own `hash()` is salted and never used.
-Golden values are pinned in the tests.
+`pandas.util.hash_array` is SipHash-2-4 under a fixed 16-byte key; Python's own `hash()` is salted and never
+used. Golden values are pinned in the tests.
 """
 
 from __future__ import annotations
@@ -17,18 +17,29 @@ U64 = npt.NDArray[np.uint64]
 
 _KEY: Final = "afterword/hash/1"
 _SECOND_KEY: Final = "afterword/hash/2"
-_SEPARATOR: Final = "\x1f"
+SEPARATOR: Final = "\x1f"
 
 
 def strings(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.object_]:
-    """Arrow strings as a NumPy object array; null becomes the empty string."""
-    filled = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    return np.asarray(filled.fill_null("").to_numpy(zero_copy_only=False), dtype=object)
+    """Arrow strings, dictionary-encoded or not, as a NumPy object array; null becomes the empty string."""
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if not isinstance(whole, pa.DictionaryArray):
+        return np.asarray(whole.fill_null("").to_numpy(zero_copy_only=False), dtype=object)
+    texts = np.append(strings(whole.dictionary), "")
+    return np.asarray(texts[whole.indices.fill_null(len(texts) - 1).to_numpy()], dtype=object)
 
 
 def hash64(values: npt.NDArray[np.object_], key: str = _KEY) -> U64:
     """64-bit hash of each string, shape (n,)."""
     return np.asarray(pd.util.hash_array(values, hash_key=key), dtype=np.uint64)
+
+
+def hash_texts(texts: pa.Array) -> U64:
+    """64-bit hash of each Arrow string (null as the empty one), hashing each distinct text once, shape
+    (n,).
+    """
+    held = texts.fill_null("").dictionary_encode()
+    return np.asarray(hash64(strings(held.dictionary))[held.indices.to_numpy()], dtype=np.uint64)
 
 
 def hash128_hex(values: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
@@ -46,7 +57,7 @@ def join(*parts: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
     """Element-wise join with a separator that no text holds (U+001F), for hashes over several fields."""
     out = parts[0]
     for part in parts[1:]:
-        out = out + _SEPARATOR + part
+        out = out + SEPARATOR + part
     return np.asarray(out, dtype=object)
 
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.hashing import hash64, join, strings
-from features.text import flat
+from features.hashing import SEPARATOR, hash_texts, strings
+from features.text import distinct, flat, mapped, normalise
 
 I64 = npt.NDArray[np.int64]
 
@@ -27,8 +27,10 @@ class Candidates:
         Turn i has the candidates offsets[i] .. offsets[i + 1].
     candidate_id, frame_id : numpy.ndarray of int64, shape (m,)
         Hash of (domain, intent, slots) and of (domain, intent, slot names).
+    value_id : numpy.ndarray of int64, shape (m,)
+        Hash of `values`; 0 where there are none.
     values : numpy.ndarray of object, shape (m,)
-        Slot values in slot order, lower-cased, joined by a space; empty where there are none.
+        Normalised slot values in slot order, joined by a space; empty where there are none.
     score : numpy.ndarray of float64, shape (m,)
         As logged; NaN where missing.
     """
@@ -37,6 +39,7 @@ class Candidates:
     offsets: I64
     candidate_id: I64
     frame_id: I64
+    value_id: I64
     values: npt.NDArray[np.object_]
     score: npt.NDArray[np.float64]
 
@@ -54,44 +57,50 @@ def list_offsets(lists: pa.ListArray) -> I64:
 def flatten(interpretations: pa.Array | pa.ChunkedArray) -> Candidates:
     """Flatten a column of n-best lists.
 
-    Slot order does not matter to the keys (slots are sorted by name and value), nor does letter case of values.
-    A null list is an empty one.
+    Slot order does not matter to the keys (slots are sorted by name and value), nor does letter case of
+    values. A null list is an empty one.
     """
     lists = flat(interpretations)
     offsets = list_offsets(lists)
     entries = lists.flatten()
     names, pairs, values = _slot_texts(entries.field("slots"))
-    head = join(strings(entries.field("domain")), strings(entries.field("intent")))
-    score = entries.field("score").to_numpy(zero_copy_only=False).astype(np.float64)
+    head = [entries.field(f).fill_null("") for f in ("domain", "intent")]
+
+    def key(slots: pa.Array) -> I64:
+        return hash_texts(pc.binary_join_element_wise(*head, slots, SEPARATOR)).view(np.int64)
+
+    said = strings(values)
     return Candidates(
         turn=np.repeat(np.arange(len(lists), dtype=np.int64), np.diff(offsets)),
         offsets=offsets,
-        candidate_id=hash64(join(head, pairs)).view(np.int64),
-        frame_id=hash64(join(head, names)).view(np.int64),
-        values=values,
-        score=score,
+        candidate_id=key(pairs),
+        frame_id=key(names),
+        value_id=np.where(said != "", hash_texts(values).view(np.int64), 0),
+        values=said,
+        score=entries.field("score").to_numpy(zero_copy_only=False).astype(np.float64),
     )
 
 
-def _slot_texts(slots: pa.ListArray) -> tuple[npt.NDArray[np.object_], ...]:
-    """Per candidate: slot names, name=value pairs, and values, each sorted and joined."""
+def _slot_texts(slots: pa.ListArray) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Per candidate: slot names, name=value pairs, and normalised values, each sorted and joined."""
     offsets = list_offsets(slots)
     entries = slots.flatten()
     name = entries.field("name").fill_null("")
     value = pc.utf8_lower(entries.field("value").fill_null(""))
     owner = pa.array(np.repeat(np.arange(len(slots)), np.diff(offsets)))
-    rank = pc.sort_indices(
-        pa.table({"owner": owner, "name": name, "value": value}),
-        sort_keys=[("owner", "ascending"), ("name", "ascending"), ("value", "ascending")],
-    )
-    name, value = name.take(rank), value.take(rank)
+    if np.diff(offsets).max(initial=0) > 1:
+        rank = pc.sort_indices(
+            pa.table({"owner": owner, "name": name, "value": value}),
+            sort_keys=[("owner", "ascending"), ("name", "ascending"), ("value", "ascending")],
+        )
+        name, value = name.take(rank), value.take(rank)
     pairs = pc.binary_join_element_wise(name, value, "\x1e")
 
-    def joined(texts: pa.Array, separator: str) -> npt.NDArray[np.object_]:
-        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts)
-        return strings(pc.binary_join(lists, separator))
+    def joined(texts: pa.Array, separator: str) -> pa.Array:
+        return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts), separator)
 
-    return joined(name, "\x1d"), joined(pairs, "\x1d"), joined(value, " ")
+    words = mapped(distinct(value), normalise)
+    return joined(name, "\x1d"), joined(pairs, "\x1d"), pc.utf8_trim_whitespace(joined(words, " "))
 
 
 def best(candidates: Candidates, turns: int) -> I64:

@@ -10,6 +10,8 @@ from importlib import resources
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.text import mapped
+
 USER_ACTS = ("negates", "affirms", "goes_back", "restarts")
 
 
@@ -21,6 +23,7 @@ class Lexicon:
     user: dict[str, str]
     user_intents: dict[str, tuple[str, ...]]
     system: dict[str, str]
+    question: dict[str, str]
 
 
 @cache
@@ -38,12 +41,12 @@ def load(language: str = "en") -> Lexicon:
         raise LookupError(f"no lexicon for language {language!r}; there are: {', '.join(known)}")
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     intents = {act: tuple(names) for act, names in data["user_intents"].items()}
-    return Lexicon(data["locale"], data["user"], intents, data["system"])
+    return Lexicon(data["locale"], data["user"], intents, data["system"], data["question"])
 
 
 def matches(normalised: pa.Array, pattern: str) -> pa.Array:
     """Whether each text matches; null text gives null."""
-    return pc.match_substring_regex(normalised, pattern=pattern)
+    return mapped(normalised, lambda text: pc.match_substring_regex(text, pattern=pattern))
 
 
 def user_act(normalised: pa.Array, intent: pa.Array, act: str, lexicon: Lexicon) -> pa.Array:

@@ -1,7 +1,7 @@
 """Rephrase: the user says nearly the same again, soon.
 
-Contextual rephrase detection uses text and the time gap over several turns (methods.md section 1; Park et al. 2021,
-arXiv 2010.12251, list rephrase among the dissatisfaction signals).
+Contextual rephrase detection uses text and the time gap over several turns (methods.md section 1; Park et al.
+2021, arXiv 2010.12251, list rephrase among the dissatisfaction signals).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def rephrase(
 ) -> dict[str, pa.Array]:
     """Likeness of each utterance to the next ones.
 
-    `rephrase_next` looks at the next turn whatever its gap. `rephrase_best` is the highest likeness among the next
-    `turns` turns that start within `gap` seconds (the bound counts as within); the nearest wins a tie. It is null
-    where no turn is in reach.
+    `rephrase_next` looks at the next turn whatever its gap. `rephrase_best` is the highest likeness among the
+    next `turns` turns that start within `gap` seconds (the bound counts as within); the nearest wins a tie.
+    It is null where no turn is in reach.
 
     Parameters
     ----------
@@ -49,11 +49,12 @@ def rephrase(
     following = np.zeros(n, np.float32)
     for k in range(1, turns + 1):
         index, exists = line.neighbour(k)
-        rows = np.flatnonzero(exists)
+        apart = line.seconds[index] - line.seconds
+        near = exists & (apart <= gap)
+        rows = np.flatnonzero(exists if k == 1 else near)
         like = np.zeros(n, np.float32)
         like[rows] = likeness(words[rows].tolist(), words[index[rows]].tolist())
-        apart = line.seconds[index] - line.seconds
-        better = exists & (apart <= gap) & (like > best)
+        better = near & (like > best)
         best[better], offset[better], seconds[better] = like[better], k, apart[better]
         if k == 1:
             following = like

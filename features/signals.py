@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features import acts, agreement, confidence, gaps, lexicon, rephrase, system_repeat
+from features import acts, agreement, confidence, consensus, gaps, lexicon, question, rephrase, system_repeat
 from features.interpretation import Candidates, best, flatten
-from features.text import flat, normalise
+from features.text import distinct, flat, normalise, token_count
 from features.timeline import SESSION_CAP, SESSION_GAP_S, Timeline, timeline
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
 
@@ -50,8 +50,10 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     line = timeline(turns, options.session_gap, options.session_cap)
     hypotheses = flatten(turns["interpretations"])
     pooled = confidence.pool(hypotheses)
-    utterance, response = normalise(turns["utterance"]), normalise(turns["response"])
-    prompt = system_repeat.prompts(normalise(turns["prompt"]), response, line)
+    said_before, said_after = _system_texts(turns, line)
+    utterance, prompt, response = (
+        normalise(t) for t in (distinct(turns["utterance"]), said_before, said_after)
+    )
 
     columns = _keys(turns, line)
     columns |= gaps.gaps(turns, line) | gaps.barge_in(turns, line)
@@ -62,6 +64,8 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
         columns["asks_confirmation"], columns["negates_next"], columns["affirms_next"]
     )
     columns |= system_repeat.system_repeat(prompt, response, line)
+    columns |= question.question_repeat(said_before, said_after, line, words)
+    columns["response_tokens"] = token_count(response)
     columns |= _logged(turns)
     columns |= confidence.asr(flat(turns["asr"]), line)
     columns |= confidence.nbest(hypotheses, pooled, line)
@@ -69,8 +73,18 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     evidence = agreement.candidate_evidence(
         hypotheses, pooled, line, response, columns["confirmation"], options.horizon
     )
+    evidence |= consensus.consensus(hypotheses, pooled)
     columns["candidates"] = _candidate_lists(hypotheses, pooled, evidence)
     return SIGNALS.conform(pa.table(columns))
+
+
+def _system_texts(turns: pa.Table, line: Timeline) -> tuple[pa.Array, pa.Array]:
+    """The system's words before and after each request, held once where they are the same."""
+    response = flat(turns["response"])
+    both = distinct(
+        pa.concat_arrays([system_repeat.prompts(flat(turns["prompt"]), response, line), response])
+    )
+    return both[: turns.num_rows], both[turns.num_rows :]
 
 
 def _keys(turns: pa.Table, line: Timeline) -> dict[str, pa.Array]:
@@ -120,6 +134,7 @@ def _candidate_lists(
     own: dict[str, npt.NDArray[np.generic]] = {
         "candidate_id": hypotheses.candidate_id,
         "frame_id": hypotheses.frame_id,
+        "value_id": hypotheses.value_id,
         "first": pooled.first,
         "mass": pooled.mass,
         "rank": pooled.rank,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from rapidfuzz import fuzz, process
+
+from features.hashing import strings
 
 F32 = npt.NDArray[np.float32]
 
@@ -18,15 +21,58 @@ def flat(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
+def distinct(text: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    """Texts with each distinct one held once: prompts and commands repeat, and text work is what costs
+    most.
+    """
+    whole = flat(text)
+    return whole if isinstance(whole, pa.DictionaryArray) else whole.dictionary_encode()
+
+
+def mapped(text: pa.Array, function: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Apply an element-wise function that keeps null; to each distinct text only, where they are held so."""
+    if isinstance(text, pa.DictionaryArray):
+        return function(text.dictionary).take(text.indices)
+    return function(text)
+
+
+def reworded(text: pa.Array, function: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Like `mapped` for a function from text to text; what was held once stays so."""
+    if isinstance(text, pa.DictionaryArray):
+        return pa.DictionaryArray.from_arrays(text.indices, function(text.dictionary))
+    return function(text)
+
+
 def normalise(text: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Lower-case, punctuation to spaces, white space folded. Null stays null."""
-    lowered = pc.utf8_lower(pc.utf8_normalize(flat(text), form="NFC"))
+    """Lower-case, punctuation to spaces, white space folded. Null stays null; see `reworded`."""
+    return reworded(flat(text), _normalise)
+
+
+def _normalise(text: pa.Array) -> pa.Array:
+    lowered = pc.utf8_lower(_composed(text))
     words = pc.replace_substring_regex(lowered, pattern=r"[^\pL\pN\pM]+", replacement=" ")
     return pc.utf8_trim_whitespace(words)
 
 
+def _composed(text: pa.Array) -> pa.Array:
+    """Text in NFC. Arrow's own utf8_normalize decomposes for NFC too (apache/arrow issue 51225, in 25.0.1),
+    so Python's
+    does it, for the texts that are not plain ASCII.
+    """
+    plain = pc.fill_null(pc.string_is_ascii(text), True)
+    if pc.all(plain).as_py() is not False:
+        return text
+    others = text.filter(pc.invert(plain)).to_pylist()
+    composed = pa.array([unicodedata.normalize("NFC", other) for other in others], text.type)
+    return pc.replace_with_mask(text, pc.invert(plain), composed)
+
+
 def token_count(normalised: pa.Array) -> pa.Array:
     """Whitespace tokens of each normalised text; 0 for an empty one, null for null."""
+    return mapped(normalised, _token_count)
+
+
+def _token_count(normalised: pa.Array) -> pa.Array:
     spaces = pc.add(pc.count_substring(normalised, " "), 1)
     return pc.if_else(pc.equal(pc.utf8_length(normalised), 0), 0, spaces).cast(pa.int32())
 
@@ -42,5 +88,36 @@ def likeness(left: Sequence[str], right: Sequence[str]) -> F32:
     by_tokens = process.cpdist(left, right, scorer=fuzz.token_set_ratio, dtype=np.float32)
     by_letters = process.cpdist(left, right, scorer=fuzz.ratio, dtype=np.float32)
     score = np.asarray((by_tokens + by_letters) / np.float32(200.0), dtype=np.float32)
-    score[np.fromiter((not a or not b for a, b in zip(left, right, strict=True)), bool, len(left))] = 0.0
+    # Equal texts without a token are two empty ones; the plain ratio calls them alike.
+    score[(by_tokens == 0.0) & (by_letters == 100.0)] = 0.0
     return score
+
+
+def likeness_held(
+    left: pa.Array, right: pa.Array, scorer: Callable[[Sequence[str], Sequence[str]], F32]
+) -> F32:
+    """Score pairs of texts, shape (n,), NaN where either is null; pairs of dictionary-encoded texts once
+    each.
+
+    Parameters
+    ----------
+    left, right : pyarrow.DictionaryArray of string
+        Texts, shape (n,).
+    scorer : callable
+        Gives a score for each pair, like `likeness`.
+    """
+    valid = _held(left) & _held(right)
+    rows = pa.array(np.flatnonzero(valid))
+    first, second = (side.indices.take(rows).to_numpy().astype(np.int64) for side in (left, right))
+    pairs, inverse = np.unique(first * len(right.dictionary) + second, return_inverse=True)
+    at, other = np.divmod(pairs, max(len(right.dictionary), 1))
+    score = scorer(strings(left.dictionary)[at].tolist(), strings(right.dictionary)[other].tolist())
+    out = np.full(len(valid), np.nan, np.float32)
+    out[valid] = score[inverse]
+    return out
+
+
+def _held(text: pa.DictionaryArray) -> npt.NDArray[np.bool_]:
+    """Where a dictionary-encoded text is not null; a null may stand in the dictionary too."""
+    valid = text.dictionary.is_valid().take(text.indices).fill_null(False)
+    return np.asarray(valid.to_numpy(zero_copy_only=False), dtype=bool)

@@ -15,8 +15,12 @@ from features.hashing import strings
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-ORDER: Final = (("subject_id", "ascending"), ("event_time", "ascending"), ("sequence", "ascending"),
-                ("turn_id", "ascending"))
+ORDER: Final = (
+    ("subject_id", "ascending"),
+    ("event_time", "ascending"),
+    ("sequence", "ascending"),
+    ("turn_id", "ascending"),
+)
 
 # A pause longer than this ends a session: the usual cut for voice assistants (methods.md's rephrase work).
 SESSION_GAP_S: Final = 300.0
@@ -77,8 +81,8 @@ class Timeline:
 def timeline(turns: pa.Table, session_gap: float = SESSION_GAP_S, session_cap: int = SESSION_CAP) -> Timeline:
     """Cut sorted turns into sessions.
 
-    A new session starts at a new subject, where the gap to the previous turn *exceeds* `session_gap`, and where a
-    session has reached `session_cap` turns.
+    A new session starts at a new subject, where the gap to the previous turn *exceeds* `session_gap`, and
+    where a session has reached `session_cap` turns.
 
     Parameters
     ----------
@@ -98,7 +102,7 @@ def timeline(turns: pa.Table, session_gap: float = SESSION_GAP_S, session_cap: i
     new = np.ones(n, bool)
     new[1:] = (subject[1:] != subject[:-1]) | (np.diff(micros) > session_gap * 1e6)
     position = _position(new)
-    new |= (position % session_cap == 0)
+    new |= position % session_cap == 0
     position = _position(new)
     session = np.cumsum(new) - 1
     length = np.bincount(session)[session]

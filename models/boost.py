@@ -18,7 +18,9 @@ I64 = npt.NDArray[np.int64]
 # Small trees and strong shrinkage: sessions are many but labels few, and neighbours in a session are alike.
 PARAMETERS: Final[dict[str, Any]] = {
     "objective": "cross_entropy",
-    "learning_rate": 0.03,
+    # Random cuts: over many related columns they generalise better than the best cut (measured on Let's Go).
+    "extra_trees": True,
+    "learning_rate": 0.05,
     "num_leaves": 15,
     "min_data_in_leaf": 20,
     "feature_fraction": 0.5,
@@ -90,9 +92,9 @@ class FoldModel:
             rows = np.flatnonzero(fold == k)
             if len(rows):
                 booster = lgb.Booster(model_str=text)
-                out[rows] = booster.predict(
-                    design.values[rows], pred_contrib=True, num_threads=threads(len(rows))
-                )[:, :-1]
+                out[rows] = booster.predict(design.values[rows], pred_contrib=True, num_threads=threads(len(rows)))[
+                    :, :-1
+                ]
         return out
 
     def _same_columns(self, design: Design) -> None:
@@ -145,7 +147,8 @@ def fit_folds(
                 "give more sessions, or gold labels of both kinds"
             )
         data = lgb.Dataset(design.values[rows], label[rows], weight=weight[rows], feature_name=list(design.names))
-        booster = lgb.train(PARAMETERS | {"seed": seed + k, "num_threads": threads(len(rows))}, data, num_boost_round=rounds)
+        parameters = PARAMETERS | {"seed": seed + k, "num_threads": threads(len(rows))}
+        booster = lgb.train(parameters, data, num_boost_round=rounds)
         boosters.append(booster.model_to_string())
     model = FoldModel(tuple(boosters), design.names)
     return model, model.predict(design, fold)

@@ -55,7 +55,8 @@ def fit_beta(score: F64, truth: F64, weight: F64 | None = None) -> BetaCalibrati
         slope = w * (p - truth)
         return value, np.array([slope @ x, slope @ y, slope.sum()])
 
-    fit = minimize(loss, np.array([1.0, 1.0, 0.0]), jac=True, method="L-BFGS-B",
-                   bounds=[(0.0, None), (0.0, None), (None, None)])
+    fit = minimize(
+        loss, np.array([1.0, 1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0.0, None), (0.0, None), (None, None)]
+    )
     a, b, c = (round(float(v), 6) for v in fit.x)
     return BetaCalibration(a, b, c)

@@ -52,7 +52,9 @@ class Threshold:
 
 
 def estimate(score: F64, truth: F64, wished: float, fallback: float) -> float:
-    """Loosest threshold at which every stricter or equal cut of the scores keeps the wished precision on average.
+    """Loosest threshold at which the precision, less one standard error, reaches the wished one.
+
+    The loosest of many cuts is the luckiest; the standard error (Breiman et al. 1984) takes that luck back.
 
     Parameters
     ----------
@@ -66,9 +68,13 @@ def estimate(score: F64, truth: F64, wished: float, fallback: float) -> float:
     if not len(score):
         return fallback
     order = np.argsort(-score, kind="stable")
-    precision = np.cumsum(truth[order]) / np.arange(1, len(order) + 1)
+    taken = np.arange(1, len(order) + 1)
+    precision = np.cumsum(truth[order]) / taken
+    # One label more of each kind, so that a few right ones are not taken for certainty.
+    smoothed = (np.cumsum(truth[order]) + 1.0) / (taken + 2.0)
+    error = np.sqrt(smoothed * (1.0 - smoothed) / taken)
     last_of_tie = np.append(score[order][1:] != score[order][:-1], True)
-    reached = np.flatnonzero(last_of_tie & (precision >= wished))
+    reached = np.flatnonzero(last_of_tie & (precision - error >= wished))
     return float(score[order][reached[-1]]) if len(reached) else fallback
 
 

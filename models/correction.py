@@ -51,8 +51,17 @@ def weak_candidate_labels(table: CandidateTable, defect: F64) -> F64:
     return np.where(table.is_top, 1.0 - defect[table.turn], shared)
 
 
-def fit_correction(design: Design, table: CandidateTable, gold: F64, weak: F64, fit_rows: Mask, fold: I64, folds: int,
-                   weak_weight: float, seed: int) -> tuple[CorrectionModel, F64]:
+def fit_correction(
+    design: Design,
+    table: CandidateTable,
+    gold: F64,
+    weak: F64,
+    fit_rows: Mask,
+    fold: I64,
+    folds: int,
+    weak_weight: float,
+    seed: int,
+) -> tuple[CorrectionModel, F64]:
     """Fit the correction model.
 
     Parameters

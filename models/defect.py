@@ -10,7 +10,6 @@ import numpy.typing as npt
 from models.boost import FoldModel, fit_folds
 from models.calibration import BetaCalibration, fit_beta
 from models.design import Design
-from models.labelling import agreement_model, votes
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -29,26 +28,27 @@ class DefectModel:
         return self.calibration(self.folds.predict(design, fold))
 
 
-def defect_labels(design: Design, gold: F64, weak_weight: float) -> tuple[F64, F64]:
+def defect_labels(weak: F64, gold: F64, weak_weight: float) -> tuple[F64, F64]:
     """Labels and weights of turns: gold where there is any, else what the labelling functions say.
 
     Parameters
     ----------
-    design : Design
-        n turns.
+    weak : numpy.ndarray, shape (n,)
+        From `models.weak.weak_labels`.
     gold : numpy.ndarray, shape (n,)
         Share of raters who say defect; NaN = no gold.
     weak_weight : float
         Weight of a row without gold; a gold row weighs 1. Without any gold all rows weigh 1.
     """
     known = ~np.isnan(gold)
-    label = np.where(known, gold, agreement_model(votes(design)))
+    label = np.where(known, gold, weak)
     weight = np.where(known, 1.0, weak_weight if known.any() else 1.0)
     return label, weight
 
 
-def fit_defect(design: Design, gold: F64, fit_rows: Mask, fold: I64, folds: int, weak_weight: float,
-               seed: int) -> tuple[DefectModel, F64]:
+def fit_defect(
+    design: Design, gold: F64, weak: F64, fit_rows: Mask, fold: I64, folds: int, weak_weight: float, seed: int
+) -> tuple[DefectModel, F64]:
     """Fit the defect model.
 
     Parameters
@@ -75,7 +75,7 @@ def fit_defect(design: Design, gold: F64, fit_rows: Mask, fold: I64, folds: int,
     models.boost.TrainingError
         If a fold has one class only.
     """
-    label, weight = defect_labels(design, gold, weak_weight)
+    label, weight = defect_labels(weak, gold, weak_weight)
     weight = np.where(fit_rows, weight, 0.0)
     model, score = fit_folds(design, label, weight, fold, folds, seed)
     known = fit_rows & ~np.isnan(gold)

@@ -1,7 +1,7 @@
 """Design matrices: the numbers that the models see, from Signals rows.
 
-Only what a turn's record and its session tell goes in: no names of intents, slots or users, so that a model can judge
-a domain it has not seen.
+Only what a turn's record and its session tell goes in: no names of intents, slots or users, so that a model
+can judge a domain it has not seen.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from features.interpretation import list_offsets
 from features.text import flat
+from models.prior import NAMES as PRIOR
+from models.prior import Prior
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
 
 F32 = npt.NDArray[np.float32]
@@ -52,7 +54,9 @@ class CandidateTable:
         Turns to the first later turn that says the same; 0 = none.
     is_top : numpy.ndarray of bool, shape (m,)
         True for what the system took as best.
-    evidence : numpy.ndarray of float32, shape (m, len(EVIDENCE))
+    evidence : numpy.ndarray of float32, shape (m, len(names))
+    names : tuple of str
+        `EVIDENCE`, then `models.prior.NAMES` where a prior was given.
     """
 
     turn: I64
@@ -61,6 +65,7 @@ class CandidateTable:
     support_offset: I64
     is_top: npt.NDArray[np.bool_]
     evidence: F32
+    names: tuple[str, ...] = EVIDENCE
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> F32:
@@ -71,8 +76,18 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> F32:
     return np.asarray(values.cast(pa.float32()).to_numpy(zero_copy_only=False), dtype=np.float32)
 
 
-def candidate_table(signals: pa.Table) -> CandidateTable:
-    """Flatten the distinct candidates of Signals rows."""
+def candidate_table(signals: pa.Table, prior: Prior | None = None, fold: I64 | None = None) -> CandidateTable:
+    """Flatten the distinct candidates of Signals rows.
+
+    Parameters
+    ----------
+    signals : pyarrow.Table
+        n Signals rows.
+    prior : Prior, optional
+        Adds what other users' turns tell of each candidate.
+    fold : numpy.ndarray of int64, shape (n,), optional
+        Fold of each turn's subject; wanted with a prior, which gives a turn the other folds only.
+    """
     lists = flat(signals["candidates"])
     offsets = list_offsets(lists)
     entries = lists.flatten()
@@ -82,6 +97,12 @@ def candidate_table(signals: pa.Table) -> CandidateTable:
     for at, name in enumerate(EVIDENCE):
         evidence[:, at] = numbers(entries.field(name))[keep]
     entry = np.arange(len(turn), dtype=np.int64) - offsets[turn]
+    names = EVIDENCE
+    if prior is not None:
+        if fold is None:
+            raise ValueError("candidate_table: a prior wants the fold of each turn's subject; give subject_folds(...)")
+        evidence = np.hstack([evidence, prior.features(signals, turn[keep], entry[keep], fold)])
+        names = EVIDENCE + PRIOR
     return CandidateTable(
         turn=turn[keep],
         entry=entry[keep],
@@ -89,6 +110,7 @@ def candidate_table(signals: pa.Table) -> CandidateTable:
         support_offset=entries.field("support_offset").to_numpy().astype(np.int64)[keep],
         is_top=entry[keep] == 0,
         evidence=evidence,
+        names=names,
     )
 
 
@@ -109,8 +131,8 @@ def _largest(turn: I64, values: F32, turns: int) -> F32:
 def turn_design(signals: pa.Table, table: CandidateTable | None = None) -> Design:
     """What the defect model sees: one row a turn.
 
-    Turn signals; the evidence for the best candidate (`top.`), for the runner-up (`second.`), and the most that any
-    other candidate has (`other.`).
+    Turn signals; the evidence for the best candidate (`top.`), for the runner-up (`second.`), and the most
+    that any other candidate has (`other.`).
     """
     table = table if table is not None else candidate_table(signals)
     n = signals.num_rows
@@ -120,7 +142,7 @@ def turn_design(signals: pa.Table, table: CandidateTable | None = None) -> Desig
     runner = ~table.is_top & (rank == _runner_rank(table, rank, n))
     second = _per_turn(table.turn[runner], table.evidence[runner], n)
     other = _largest(table.turn[~table.is_top], table.evidence[~table.is_top], n)
-    names = TURN_SIGNALS + tuple(f"{part}.{e}" for part in ("top", "second", "other") for e in EVIDENCE)
+    names = TURN_SIGNALS + tuple(f"{part}.{e}" for part in ("top", "second", "other") for e in table.names)
     return Design(np.hstack([own, top, second, other]).astype(np.float32), names)
 
 
@@ -135,8 +157,8 @@ def _runner_rank(table: CandidateTable, rank: F32, turns: int) -> F32:
 def candidate_design(signals: pa.Table, table: CandidateTable, turns: Design) -> Design:
     """What the correction model sees: one row a distinct candidate.
 
-    Its own evidence, the same less the best candidate's (`vs_top.`), whether it is the best one, and the turn's
-    design.
+    Its own evidence, the same less the best candidate's (`vs_top.`), whether it is the best one, and the
+    turn's design.
     """
     n = signals.num_rows
     top = _per_turn(table.turn[table.is_top], table.evidence[table.is_top], n)
@@ -144,6 +166,9 @@ def candidate_design(signals: pa.Table, table: CandidateTable, turns: Design) ->
     versus = own - top[table.turn]
     is_top = table.is_top.astype(np.float32)[:, None]
     names = (
-        tuple(f"candidate.{e}" for e in EVIDENCE) + tuple(f"vs_top.{e}" for e in EVIDENCE) + ("is_top",) + turns.names
+        tuple(f"candidate.{e}" for e in table.names)
+        + tuple(f"vs_top.{e}" for e in table.names)
+        + ("is_top",)
+        + turns.names
     )
     return Design(np.hstack([own, versus, is_top, turns.values[table.turn]]), names)

@@ -46,9 +46,9 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     corrections : pyarrow.Table
         One row an alternative candidate of each turn judged defective.
     """
-    table = candidate_table(signals)
-    design = turn_design(signals, table)
     fold = subject_folds(signals["subject_id"], models.options.folds)
+    table = candidate_table(signals, models.prior, fold)
+    design = turn_design(signals, table)
     p_defect = np.round(models.defect.predict(design, fold), DECIMALS)
     candidates = candidate_design(signals, table, design)
     p_correct = np.round(models.correction.predict(candidates, fold[table.turn]), DECIMALS)
@@ -60,23 +60,28 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice)
 
 
-def _judgements(signals: pa.Table, models: Models, p_defect: F64, is_defect: Mask, blame: npt.NDArray[np.object_],
-                reasons: pa.Array) -> pa.Table:
+def _judgements(
+    signals: pa.Table, models: Models, p_defect: F64, is_defect: Mask, blame: npt.NDArray[np.object_], reasons: pa.Array
+) -> pa.Table:
     n = signals.num_rows
-    return JUDGEMENT.conform(pa.table({
-        "turn_id": signals["turn_id"],
-        "model_id": pa.repeat(model_id(models.defect, models.threshold), n),
-        "subject_id": signals["subject_id"],
-        "session_id": signals["session_id"],
-        "event_time": signals["event_time"],
-        "domain": signals["domain"],
-        "p_defect": p_defect,
-        "threshold": pa.repeat(models.threshold.value, n),
-        "is_defect": is_defect,
-        "certified": is_defect & models.threshold.certifies(p_defect),
-        "blame": pa.array(blame, pa.string()),
-        "reasons": reasons,
-    }))
+    return JUDGEMENT.conform(
+        pa.table(
+            {
+                "turn_id": signals["turn_id"],
+                "model_id": pa.repeat(model_id(models.defect, models.threshold), n),
+                "subject_id": signals["subject_id"],
+                "session_id": signals["session_id"],
+                "event_time": signals["event_time"],
+                "domain": signals["domain"],
+                "p_defect": p_defect,
+                "threshold": pa.repeat(models.threshold.value, n),
+                "is_defect": is_defect,
+                "certified": is_defect & models.threshold.certifies(p_defect),
+                "blame": pa.array(blame, pa.string()),
+                "reasons": reasons,
+            }
+        )
+    )
 
 
 def _blame(signals: pa.Table, table: CandidateTable, choice: Choice, is_defect: Mask) -> npt.NDArray[np.object_]:
@@ -134,8 +139,15 @@ def accepted_turns(models: Models, table: CandidateTable, choice: Choice, is_def
     return passed
 
 
-def _corrections(turns: pa.Table, signals: pa.Table, models: Models, table: CandidateTable, p_correct: F64,
-                 is_defect: Mask, choice: Choice) -> pa.Table:
+def _corrections(
+    turns: pa.Table,
+    signals: pa.Table,
+    models: Models,
+    table: CandidateTable,
+    p_correct: F64,
+    is_defect: Mask,
+    choice: Choice,
+) -> pa.Table:
     accepted = accepted_turns(models, table, choice, is_defect)
     rows = np.flatnonzero(is_defect[table.turn] & ~table.is_top)
     turn = table.turn[rows]
@@ -149,18 +161,22 @@ def _corrections(turns: pa.Table, signals: pa.Table, models: Models, table: Cand
     supporting = pa.ListArray.from_arrays(
         pa.array(np.concatenate([[0], np.cumsum(has)]), pa.int32()), turn_id.take(pa.array(support[has]))
     )
-    return CORRECTION.conform(pa.table({
-        "turn_id": turn_id.take(pa.array(turn)),
-        "candidate_id": pa.array(hex_id(table.candidate_id[rows]), pa.string()),
-        "model_id": pa.repeat(model_id(models.correction, models.tau), len(rows)),
-        "interpretation": interpretations.flatten().take(pa.array(flat_at)).cast(INTERPRETATION),
-        "source": pa.repeat("n-best", len(rows)),
-        "p_correct": p_correct[rows],
-        "margin": np.round(p_correct[rows] - lead, DECIMALS),
-        "accepted": accepted[turn] & chosen,
-        "certified": accepted[turn] & chosen & models.tau.certifies(p_correct[rows]),
-        "supporting_turns": supporting,
-    }))
+    return CORRECTION.conform(
+        pa.table(
+            {
+                "turn_id": turn_id.take(pa.array(turn)),
+                "candidate_id": pa.array(hex_id(table.candidate_id[rows]), pa.string()),
+                "model_id": pa.repeat(model_id(models.correction, models.tau), len(rows)),
+                "interpretation": interpretations.flatten().take(pa.array(flat_at)).cast(INTERPRETATION),
+                "source": pa.repeat("n-best", len(rows)),
+                "p_correct": p_correct[rows],
+                "margin": np.round(p_correct[rows] - lead, DECIMALS),
+                "accepted": accepted[turn] & chosen,
+                "certified": accepted[turn] & chosen & models.tau.certifies(p_correct[rows]),
+                "supporting_turns": supporting,
+            }
+        )
+    )
 
 
 def _highest_other(table: CandidateTable, p_correct: F64) -> F64:
@@ -177,4 +193,3 @@ def _highest_other(table: CandidateTable, p_correct: F64) -> F64:
     np.maximum.at(second, table.turn[rest], p_correct[rest])
     is_best = best_row[table.turn] == np.arange(len(p_correct))
     return np.where(is_best, second[table.turn], best[table.turn])
-

@@ -1,4 +1,11 @@
-"""Weak supervision: labelling functions over signals, put together by vote (Ratner et al. 2017, arXiv 1711.10160)."""
+"""Weak supervision: labelling functions over signals (Ratner et al. 2017, arXiv 1711.10160), put together by
+order.
+
+A function votes only on what speaks of the meaning: the user denies it, goes back, says it differently,
+settles on another; or the system cannot serve it. What speaks of doubt alone (scores, apologies, a question
+asked again) does not vote: a system asks again where it was right but unsure, and a user starts over for a
+new wish. Doubt is a view of its own in `models.weak`.
+"""
 
 from __future__ import annotations
 
@@ -15,29 +22,36 @@ Votes = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
 Column = Callable[[str], npt.NDArray[np.float32]]
 
+# Two texts from here on say the same in other words; below UNLIKE they are about something else.
+ALIKE: Final = 0.6
+UNLIKE: Final = 0.5
+# Off the middle of a scale of five, on either side.
+RATED_LOW: Final = 0.4
+RATED_HIGH: Final = 0.6
+
 # A comparison with NaN (a missing signal) is False, so a function abstains where it has nothing to go by.
 DEFECT: Final[dict[str, Callable[[Column], Mask]]] = {
     "next turn negates": lambda s: (s("negates_next") > 0) & ~(s("confirmation") < 0),
-    "next turn goes back or restarts": lambda s: (s("goes_back_next") > 0) | (s("restarts_next") > 0),
+    "next turn goes back": lambda s: s("goes_back_next") > 0,
     "confirmation denied": lambda s: (s("confirmation") < 0) | (s("top.denied_after") > 0),
-    "system repeats its question": lambda s: s("system_repeat") >= 0.8,
-    "rephrased to another reading": lambda s: (s("rephrase_next") >= 0.6) & (s("same_interpretation_next") == 0),
+    "rephrased to another reading": lambda s: (s("rephrase_next") >= ALIKE) & (s("same_interpretation_next") == 0),
     "later turns settle on another reading": lambda s: (s("other.affirmed_after") > 0) & ~(s("top.affirmed_after") > 0),
     "same frame, other values later": lambda s: (s("top.later_frame") > 0) & (s("top.later_top") == 0),
-    "the system could not use it": lambda s: s("outcome_failed") > 0,
-    "rated low": lambda s: s("explicit_rating") <= 0.4,
-    "the recogniser was unsure": lambda s: s("asr_confidence") < 0.3,
-    "the interpreter was unsure": lambda s: s("top_score") < 0.3,
+    "the system could not use it": lambda s: (s("cannot_help") > 0) | (s("outcome_failed") > 0),
+    "rated low": lambda s: s("explicit_rating") <= RATED_LOW,
 }
 SATISFIED: Final[dict[str, Callable[[Column], Mask]]] = {
     "confirmed": lambda s: (s("confirmation") > 0) | (s("top.affirmed_after") > 0),
     "said again and understood the same": lambda s: (s("top.later_top") > 0) & ~(s("top.later_frame") > 0),
     "the dialog moves on": lambda s: (
-        (s("system_repeat") < 0.5) & (s("rephrase_next") < 0.5) & (s("negates_next") == 0)
-        & (s("goes_back_next") == 0) & (s("restarts_next") == 0) & ~(s("skipped_after") > 0)
+        (s("system_repeat") < UNLIKE)
+        & (s("rephrase_next") < UNLIKE)
+        & (s("negates_next") == 0)
+        & (s("goes_back_next") == 0)
+        & (s("restarts_next") == 0)
+        & ~(s("skipped_after") > 0)
     ),
-    "the interpreter was sure": lambda s: (s("top_score") >= 0.8) & ~(s("system_repeat") >= 0.8),
-    "rated high": lambda s: s("explicit_rating") >= 0.6,
+    "rated high": lambda s: s("explicit_rating") >= RATED_HIGH,
 }
 
 
@@ -61,30 +75,18 @@ def majority(cast: Votes) -> tuple[F64, F64]:
     return share, counted
 
 
-def agreement_model(cast: Votes, iterations: int = 50) -> F64:
-    """p(defect) from the functions' own agreement: two-class Dawid-Skene (1979) by EM, started at the majority vote.
+def waterfall(cast: Votes) -> tuple[F64, Mask]:
+    """Label by order: one vote for a defect outweighs any for satisfaction.
 
-    Whether a function votes at all tells as well, so abstaining is a third answer. Counts are smoothed by one.
-
-    Parameters
-    ----------
-    cast : numpy.ndarray of int8, shape (n, functions)
-    iterations : int
+    Trouble leaves one trace and is then repaired, so the turns after it look fine (explicit before implicit,
+    the "waterfall" of Park et al. 2020).
 
     Returns
     -------
-    numpy.ndarray, shape (n,)
+    label : numpy.ndarray, shape (n,)
+        1 defect, 0 satisfied, 0.5 where no function votes.
+    voted : numpy.ndarray of bool, shape (n,)
     """
-    p, _ = majority(cast)
-    if not len(cast):
-        return p
-    answers = np.stack([cast == v for v in (-1, 0, 1)], axis=2).astype(np.float64)
-    for _ in range(iterations):
-        prior = np.clip(p.mean(), 0.02, 0.98)
-        given_defect = np.einsum("n,nfa->fa", p, answers) + 1.0
-        given_fine = np.einsum("n,nfa->fa", 1.0 - p, answers) + 1.0
-        given_defect /= given_defect.sum(axis=1, keepdims=True)
-        given_fine /= given_fine.sum(axis=1, keepdims=True)
-        odds = np.einsum("nfa,fa->n", answers, np.log(given_defect) - np.log(given_fine))
-        p = 1.0 / (1.0 + np.exp(-(odds + np.log(prior / (1.0 - prior)))))
-    return np.asarray(p, dtype=np.float64)
+    against, in_favour = (cast > 0).any(axis=1), (cast < 0).any(axis=1)
+    label = np.where(against, 1.0, np.where(in_favour, 0.0, 0.5))
+    return np.asarray(label, dtype=np.float64), np.asarray(against | in_favour, dtype=bool)

@@ -12,6 +12,7 @@ from models.calibration import BetaCalibration
 from models.certify import Threshold
 from models.correction import CorrectionModel
 from models.defect import DefectModel
+from models.prior import Prior
 from models.training import Models, TrainOptions
 
 FORMAT: Final = "afterword-models/1"
@@ -28,15 +29,18 @@ def model_id(fitted: DefectModel | CorrectionModel, threshold: Threshold) -> str
 
 def dumps(models: Models) -> bytes:
     """Both models, their thresholds and options as canonical JSON."""
-    return _canonical({
-        "format": FORMAT,
-        "defect": asdict(models.defect),
-        "correction": asdict(models.correction),
-        "threshold": asdict(models.threshold),
-        "tau": asdict(models.tau),
-        "options": asdict(models.options),
-        "report": models.report,
-    })
+    return _canonical(
+        {
+            "format": FORMAT,
+            "prior": models.prior.plain(),
+            "defect": asdict(models.defect),
+            "correction": asdict(models.correction),
+            "threshold": asdict(models.threshold),
+            "tau": asdict(models.tau),
+            "options": asdict(models.options),
+            "report": models.report,
+        }
+    )
 
 
 def loads(data: bytes, sha256: str | None = None) -> Models:
@@ -63,6 +67,7 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
     if not isinstance(held, dict) or held.get("format") != FORMAT:
         raise ModelFileError(f"not a model file of format {FORMAT}; run `afterword train` again")
     return Models(
+        prior=Prior.from_plain(held["prior"]),
         defect=DefectModel(_folds(held["defect"]), BetaCalibration(**held["defect"]["calibration"])),
         correction=CorrectionModel(_folds(held["correction"]), BetaCalibration(**held["correction"]["calibration"])),
         threshold=Threshold(**held["threshold"]),

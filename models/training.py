@@ -12,9 +12,11 @@ from features.hashing import strings
 from features.interpretation import hex_id
 from models.certify import Threshold, certify, estimate
 from models.correction import CorrectionModel, best_alternative, fit_correction
-from models.defect import DefectModel, defect_labels, fit_defect
+from models.defect import DefectModel, fit_defect
 from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
 from models.folds import subject_folds
+from models.prior import Prior, fit_prior
+from models.weak import weak_labels
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -30,6 +32,7 @@ class TrainOptions:
     folds : int
         Folds of subjects; each turn is judged by a booster that has not seen its subject.
     seed : int
+        Seed of the boosters; the same seed and data give the same bytes.
     weak_weight : float
         Weight of a row labelled by functions where others have gold: ten say as much as three people.
     precision : float
@@ -56,6 +59,7 @@ class TrainOptions:
 class Models:
     """Everything that a judgement needs."""
 
+    prior: Prior
     defect: DefectModel
     correction: CorrectionModel
     threshold: Threshold
@@ -73,17 +77,26 @@ class TrainingTable:
     turns: Design
     candidate_rows: Design
     fold: I64
+    prior: Prior
+    early: Mask
     wrong: F64
     right: F64
 
 
-def training_table(signals: pa.Table, gold: pa.Table, folds: int) -> TrainingTable:
-    """Join gold to signals; NaN where there is none. Several sources' values for one key are averaged."""
-    candidates = candidate_table(signals)
-    turns = turn_design(signals, candidates)
+def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share: float = 0.0) -> TrainingTable:
+    """Join gold to signals; NaN where there is none. Several sources' values for one key are averaged.
+
+    The pooled prior reads the turns that may be trained on, so that what is certified later is later for it too.
+    """
+    fold = subject_folds(signals["subject_id"], folds)
     turn_ids = strings(signals["turn_id"])
     labels = gold.to_pandas()
     wrong = labels[labels["definition"] == "wrong_interpretation"].groupby("turn_id")["value"].mean()
+    wrong_value = wrong.reindex(turn_ids).to_numpy(np.float64)
+    early = earlier_rows(signals, wrong_value, certify_share)
+    prior = fit_prior(signals.filter(pa.array(early)), fold[early], folds)
+    candidates = candidate_table(signals, prior, fold)
+    turns = turn_design(signals, candidates)
     right = labels[labels["definition"] == "right_interpretation"]
     by_candidate = (right["turn_id"] + "\x1f" + right["candidate_id"]).astype(object)
     right_value = right["value"].groupby(by_candidate).mean()
@@ -93,8 +106,10 @@ def training_table(signals: pa.Table, gold: pa.Table, folds: int) -> TrainingTab
         candidates=candidates,
         turns=turns,
         candidate_rows=candidate_design(signals, candidates, turns),
-        fold=subject_folds(signals["subject_id"], folds),
-        wrong=wrong.reindex(turn_ids).to_numpy(np.float64),
+        fold=fold,
+        prior=prior,
+        early=early,
+        wrong=wrong_value,
         right=right_value.reindex(keys).to_numpy(np.float64),
     )
 
@@ -119,45 +134,68 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
         If the rows cannot give a model (one class only, bad labels).
     """
     options = options or TrainOptions()
-    table = training_table(signals, gold, options.folds)
-    early = earlier_rows(table, options.certify_share)
+    table = training_table(signals, gold, options.folds, options.certify_share)
+    early = table.early
+    weak = _weak(table, early, options)
     defect, p_defect = fit_defect(
-        table.turns, table.wrong, early, table.fold, options.folds, options.weak_weight, options.seed
+        table.turns, table.wrong, weak, early, table.fold, options.folds, options.weak_weight, options.seed
     )
-    weak, _ = defect_labels(table.turns, np.full(len(early), np.nan), 1.0)
     turn = table.candidates.turn
     correction, p_correct = fit_correction(
-        table.candidate_rows, table.candidates, table.right, weak, early[turn], table.fold[turn], options.folds,
-        options.weak_weight, options.seed
+        table.candidate_rows,
+        table.candidates,
+        table.right,
+        weak,
+        early[turn],
+        table.fold[turn],
+        options.folds,
+        options.weak_weight,
+        options.seed,
     )
     threshold = _defect_threshold(table, p_defect, early, options)
     tau = _correction_threshold(table, p_defect >= threshold.value, p_correct, early, options)
-    return Models(defect, correction, threshold, tau, options, _report(table, early))
+    return Models(table.prior, defect, correction, threshold, tau, options, _report(table, early))
 
 
-def earlier_rows(table: TrainingTable, certify_share: float) -> Mask:
-    """Turns that may be trained on: those of sessions that start before the latest share of the gold turns."""
-    sessions = table.signals["session_id"].to_pandas()
-    start = table.signals["event_time"].to_pandas().groupby(sessions.to_numpy()).transform("min")
-    known = ~np.isnan(table.wrong)
+def _weak(table: TrainingTable, early: Mask, options: TrainOptions) -> F64:
+    """p(defect) without gold, where any turn or candidate lacks it."""
+    if not (np.isnan(table.wrong).any() or np.isnan(table.right).any()):
+        return np.full(len(early), 0.5)
+    return weak_labels(table.turns, table.fold, options.folds, options.seed, early)
+
+
+def earlier_rows(signals: pa.Table, wrong: F64, certify_share: float) -> Mask:
+    """Turns that may be trained on: those of sessions that start before the latest share of the gold turns.
+
+    Parameters
+    ----------
+    signals : pyarrow.Table
+        n Signals rows.
+    wrong : numpy.ndarray, shape (n,)
+        Gold of turns; NaN where there is none. Without any, every turn may be trained on.
+    certify_share : float
+        Share of the gold turns, the latest, to keep out.
+    """
+    known = ~np.isnan(wrong)
     if not known.any() or certify_share <= 0:
         return np.ones(len(known), bool)
+    sessions = signals["session_id"].to_pandas()
+    start = signals["event_time"].to_pandas().groupby(sessions.to_numpy()).transform("min")
     cut = start[known].quantile(1.0 - certify_share, interpolation="lower")
     early = np.asarray(start < cut, dtype=bool)
     return early if (early & known).any() else np.ones(len(known), bool)
 
 
-def _certified(score: F64, truth: F64, rows: Mask, early: Mask, table: TrainingTable, options: TrainOptions,
-               fallback: float) -> Threshold:
+def _certified(
+    score: F64, truth: F64, rows: Mask, early: Mask, table: TrainingTable, options: TrainOptions, fallback: float
+) -> Threshold:
     """Estimate on earlier gold, then prove on later gold."""
     known = rows & ~np.isnan(truth)
     at = early & known
     estimated = estimate(score[at], truth[at], options.precision, fallback)
     later = np.flatnonzero(~early & known)
     subjects, turn_ids = strings(table.signals["subject_id"]), strings(table.signals["turn_id"])
-    return certify(
-        score[later], truth[later] >= 0.5, subjects[later], turn_ids[later], options.precision, estimated
-    )
+    return certify(score[later], truth[later] >= 0.5, subjects[later], turn_ids[later], options.precision, estimated)
 
 
 def _defect_threshold(table: TrainingTable, p_defect: F64, early: Mask, options: TrainOptions) -> Threshold:
@@ -165,9 +203,10 @@ def _defect_threshold(table: TrainingTable, p_defect: F64, early: Mask, options:
     return _certified(p_defect, table.wrong, everywhere, early, table, options, options.weak_threshold)
 
 
-def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, early: Mask,
-                          options: TrainOptions) -> Threshold:
-    """tau over the alternatives that would be accepted at it: of defective turns, with the margin."""
+def _correction_threshold(
+    table: TrainingTable, is_defect: Mask, p_correct: F64, early: Mask, options: TrainOptions
+) -> Threshold:
+    """Tau over the alternatives that would be accepted at it: of defective turns, with the margin."""
     choice = best_alternative(table.candidates, p_correct, len(early))
     eligible = is_defect & (choice.row >= 0) & (choice.margin >= options.margin)
     truth = np.where(choice.row >= 0, table.right[choice.row], np.nan)

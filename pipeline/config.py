@@ -152,7 +152,13 @@ def _override(data: dict[str, Any], text: str) -> None:
         parsed = tomllib.loads(f"v = {value}")["v"]
     except tomllib.TOMLDecodeError:
         parsed = value.strip()
-    data.setdefault(section, {})[key] = parsed
+    if not isinstance(parsed, bool | int | float | str):
+        # A bare time is TOML too; here times are text.
+        parsed = value.strip()
+    held = data.setdefault(section, {})
+    if not isinstance(held, dict):
+        raise ConfigError(f"--set {text}: {section} is no section in the configuration file")
+    held[key] = parsed
 
 
 def _build(cls: type, data: dict[str, Any], where: str) -> Any:
@@ -174,9 +180,12 @@ def _build(cls: type, data: dict[str, Any], where: str) -> Any:
 
 def _typed(value: Any, hint: Any, where: str) -> Any:
     allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if isinstance(value, datetime) and str in allowed:
+        # A bare time in TOML; here times are text.
+        return value.isoformat()
     if float in allowed and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if isinstance(value, bool) and bool not in allowed or not isinstance(value, allowed):
+    if (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
         wanted = " or ".join(t.__name__ for t in allowed if t is not type(None))
         raise ConfigError(f"{where}: {wanted} is wanted, found {value!r}")
     return value
@@ -186,20 +195,27 @@ def _check(config: Config) -> Config:
     """Bounds that a type does not say."""
     shares = {
         "train.precision": config.train.precision, "train.margin": config.train.margin,
-        "train.certify_share": config.train.certify_share, "curate.min_agreement": config.curate.min_agreement,
+        "train.certify_share": config.train.certify_share, "train.weak_weight": config.train.weak_weight,
+        "train.weak_threshold": config.train.weak_threshold, "train.weak_tau": config.train.weak_tau,
+        "curate.min_agreement": config.curate.min_agreement,
         "curate.confirm_below": config.curate.confirm_below, "curate.test_share": config.curate.test_share,
     }
     for name, value in shares.items():
         if not 0.0 <= value <= 1.0:
             raise ConfigError(f"{name} = {value}: a number from 0 to 1 is wanted")
-    counts = {
+    least_of = {
+        "signals.session_gap": (config.signals.session_gap, 0),
+        "signals.rephrase_gap": (config.signals.rephrase_gap, 0),
+        "signals.rephrase_turns": (config.signals.rephrase_turns, 1), "signals.horizon": (config.signals.horizon, 1),
         "train.folds": (config.train.folds, 2), "curate.min_users": (config.curate.min_users, 1),
         "sample.train_rows": (config.sample.train_rows, 1), "signals.session_cap": (config.signals.session_cap, 1),
-        "shuffle.bucket_bytes": (config.shuffle.bucket_bytes, 1), "release.shard_bytes": (config.release.shard_bytes, 1),
+        "shuffle.bucket_bytes": (config.shuffle.bucket_bytes, 1),
+        "release.shard_bytes": (config.release.shard_bytes, 1),
     }
-    for name, (count, least) in counts.items():
-        if count < least:
-            raise ConfigError(f"{name} = {count}: at least {least} is wanted")
+    for name, (number, least) in least_of.items():
+        # Written so that NaN is refused too.
+        if not number >= least:
+            raise ConfigError(f"{name} = {number}: at least {least} is wanted")
     if config.shuffle.mode not in ("auto", "spill", "native"):
         raise ConfigError(f"shuffle.mode = {config.shuffle.mode!r}: auto, spill or native is wanted")
     _check_times(config)
@@ -222,6 +238,10 @@ def _check_times(config: Config) -> None:
             parse_time(value, name)
     if (release.interval_start is None) != (release.interval_end is None):
         raise ConfigError("release.interval_start and release.interval_end go together")
+    if release.interval_start is not None and release.interval_end is not None:
+        start, end = (parse_time(t, "release.interval") for t in (release.interval_start, release.interval_end))
+        if end <= start:
+            raise ConfigError(f"release.interval_end {end} is not after release.interval_start {start}")
 
 
 def parse_time(text: str, name: str) -> datetime:

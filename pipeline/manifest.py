@@ -10,6 +10,7 @@ from pipeline.errors import VerifyError
 
 FORMAT: Final = "afterword-release/1"
 NAME: Final = "manifest.json"
+_KEYS: Final = ("release_id", "identity", "interval", "counts", "closing", "files")
 
 
 def release_id(identity: dict[str, Any]) -> str:
@@ -40,6 +41,9 @@ def read(folder: str) -> dict[str, Any]:
         raise VerifyError(f"{path}: not JSON ({error})") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise VerifyError(f"{path}: format {FORMAT} is wanted")
+    missing = [k for k in _KEYS if k not in manifest]
+    if missing:
+        raise VerifyError(f"{path}: lacks {', '.join(missing)}")
     return manifest
 
 

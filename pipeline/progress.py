@@ -48,7 +48,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """A line of its own."""
-        self._line(text)
+        self._line(text, over=self.stream.isatty())
 
     def _tick(self, name: str, begin: float, done: threading.Event, live: bool) -> None:
         while not done.wait(_LIVE_S if live else _LOG_S):
@@ -60,7 +60,9 @@ class Progress:
 
     def _text(self, name: str, begin: float) -> str:
         elapsed = time.monotonic() - begin
-        rows = tally.rows()
+        rows, phase = tally.rows(), tally.phase()
+        if phase:
+            return f"{name}: {elapsed:.1f} s, {phase}"
         rate = f", {rows:,} rows, {rows / elapsed:,.0f} rows/s" if rows and elapsed > 0 else ""
         return f"{name}: {elapsed:.1f} s{rate}"
 

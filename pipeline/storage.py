@@ -1,4 +1,4 @@
-"""Files on any Beam file system. Every write goes to a temporary name first, so that a name holds a whole file or none."""
+"""Files on any Beam file system. A write goes to a temporary name first, so a name holds a whole file or none."""
 
 from __future__ import annotations
 
@@ -41,13 +41,20 @@ def read_bytes(path: str) -> bytes:
         return bytes(stream.read())
 
 
-def write_bytes(path: str, data: bytes) -> None:
-    """Write a file under a temporary name that carries this attempt's id, then rename it."""
+def write_bytes(path: str, data: bytes, durable: bool = False) -> None:
+    """Write a file under a temporary name that carries this attempt's id, then rename it.
+
+    A durable one is on the disk before it has its name, so that no loss of power leaves a name without its content.
+    """
     folder, name = FileSystems.split(path)
     make_folder(folder)
     temporary = join(folder, f"{_TEMPORARY}{uuid.uuid4().hex}-{name}")
     if is_local(path):
-        Path(temporary).write_bytes(data)
+        with Path(temporary).open("wb") as handle:
+            handle.write(data)
+            if durable:
+                handle.flush()
+                os.fsync(handle.fileno())
         os.replace(temporary, path)  # noqa: PTH105 - atomic, unlike FileSystems.rename onto an existing name
         return
     with FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
@@ -75,12 +82,6 @@ def files(folder: str, pattern: str = "*") -> list[str]:
     return sorted(m.path for m in found if not FileSystems.split(m.path)[1].startswith(_TEMPORARY))
 
 
-def size(paths: list[str]) -> int:
-    """Bytes of all the paths together."""
-    results = FileSystems.match(paths) if paths else []
-    return sum(m.size_in_bytes for r in results for m in r.metadata_list)
-
-
 def encode(table: pa.Table) -> bytes:
     """A table as Parquet: zstd, page index, no metadata that varies; the same bytes for the same table."""
     sink = io.BytesIO()
@@ -105,7 +106,7 @@ def read_table(path: str, schema: pa.Schema, columns: list[str] | None = None) -
         If the file's columns are not the declared ones.
     """
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
-        table = pq.read_table(pa.BufferReader(stream.read()), columns=columns)
+        table = pq.read_table(pa.PythonFile(stream, mode="r"), columns=columns)
     wanted = schema if columns is None else pa.schema([schema.field(c) for c in columns])
     try:
         return table.select(wanted.names).cast(wanted)

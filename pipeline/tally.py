@@ -6,6 +6,7 @@ import threading
 
 _lock = threading.Lock()
 _rows = 0
+_phase = ""
 
 
 def add(rows: int) -> None:
@@ -17,9 +18,20 @@ def add(rows: int) -> None:
 
 def reset() -> None:
     """Begin a stage."""
-    global _rows
+    global _rows, _phase
     with _lock:
-        _rows = 0
+        _rows, _phase = 0, ""
+
+
+def say(phase: str) -> None:
+    """Name what goes on now, where rows a second would tell nothing."""
+    global _phase
+    _phase = phase
+
+
+def phase() -> str:
+    """What goes on now; empty where rows are counted."""
+    return _phase
 
 
 def rows() -> int:

@@ -35,7 +35,10 @@ def verify(folder: str) -> list[str]:
     """
     manifest = manifests.read(folder)
     proofs: tuple[Callable[[str, dict[str, Any]], str], ...] = (_identity, _files, _tables, _counts, _examples)
-    return [prove(folder, manifest) for prove in proofs]
+    try:
+        return [prove(folder, manifest) for prove in proofs]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise VerifyError(f"{folder}: the manifest is not of this format ({type(error).__name__}: {error})") from error
 
 
 def _identity(folder: str, manifest: dict[str, Any]) -> str:
@@ -45,6 +48,10 @@ def _identity(folder: str, manifest: dict[str, Any]) -> str:
     name = folder.rstrip("/").rsplit("/", 1)[-1]
     if name != found:
         raise VerifyError(f"{folder}: the folder is named {name}, the release is {found}")
+    options = manifest["identity"]["config"]["release"]
+    interval = {"start": options["interval_start"], "end": options["interval_end"]}
+    if (manifest["interval"] or {"start": None, "end": None}) != interval:
+        raise VerifyError(f"{folder}: interval {manifest['interval']}, the configuration says {interval}")
     return "release id follows from inputs, configuration, code, parent and models"
 
 
@@ -59,7 +66,7 @@ def _files(folder: str, manifest: dict[str, Any]) -> str:
             raise VerifyError(f"{full}: {len(data)} bytes with SHA-256 {storage.sha256(data)}; "
                               f"the manifest says {facts['bytes']} with {facts['sha256']}")
     found = {p[len(folder.rstrip("/")) + 1:] for p in storage.files(folder, "**")}
-    extra = sorted(f for f in found - set(manifest["files"]) - {manifests.NAME} if "." in f.rsplit("/", 1)[-1])
+    extra = sorted(found - set(manifest["files"]) - {manifests.NAME})
     if extra:
         raise VerifyError(f"{folder}: not in the manifest: {', '.join(extra[:5])}")
     return f"{len(manifest['files'])} files have the sizes and hashes of the manifest, and there are no others"
@@ -71,10 +78,14 @@ def _tables(folder: str, manifest: dict[str, Any]) -> str:
     for path, facts in manifest["files"].items():
         if not path.endswith(".parquet"):
             continue
-        record = _RECORDS[path.split("/")[0]]
+        record = _RECORDS.get(path.split("/")[0])
+        if record is None:
+            raise VerifyError(f"{path}: no view of a release; there are: {', '.join(_RECORDS)}")
         if facts["schema"] != record.digest:
-            raise VerifyError(f"{path}: schema {facts['schema'][:12]}, this code's {record.name} is "
-                              f"{record.digest[:12]}; verify with the code that wrote it: {manifest['identity']['code']}")
+            raise VerifyError(
+                f"{path}: schema {facts['schema'][:12]}, this code's {record.name} is {record.digest[:12]}; "
+                f"verify with the code that wrote it: {manifest['identity']['code']}"
+            )
         table = _read(folder, path, record)
         if table.num_rows != facts["rows"] or not table.num_rows:
             raise VerifyError(f"{path}: {table.num_rows} rows, the manifest says {facts['rows']}")
@@ -85,6 +96,9 @@ def _tables(folder: str, manifest: dict[str, Any]) -> str:
 def _counts(folder: str, manifest: dict[str, Any]) -> str:
     """Each stage's counts close, and hand on to the next."""
     for stage, closing in manifest["closing"].items():
+        told = {k: manifest["counts"][stage].get(k) for k in closing}
+        if told != closing:
+            raise VerifyError(f"stage {stage}: the counts say {told}, the sum that closes says {closing}")
         came_out = sum(v for k, v in closing.items() if k != "in")
         if came_out != closing.get("in", 0):
             raise VerifyError(f"stage {stage}: {closing.get('in', 0)} rows in, {came_out} accounted for")

@@ -1,7 +1,7 @@
 """Where a run keeps what lies between its stages, and how a stage knows that an earlier one is whole and its own.
 
-    <out>/work/<stage>/            the stage's tables, one Parquet file a bucket
-    <out>/work/<stage>/stage.json  written last: what the stage was made from, and its counts
+<out>/work/<stage>/            the stage's tables, one Parquet file a bucket
+<out>/work/<stage>/stage.json  written last: what the stage was made from, and its counts
 """
 
 from __future__ import annotations

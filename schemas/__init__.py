@@ -20,7 +20,19 @@ from schemas.turn import (
 )
 
 RECORDS: tuple[Record, ...] = (
-    LOGGED_TURN, TURN, GOLD, SIGNALS, JUDGEMENT, CORRECTION, VOTE, EXAMPLE, NLU, DEAD_LETTER, COUNT, INPUT, FILE,
+    LOGGED_TURN,
+    TURN,
+    GOLD,
+    SIGNALS,
+    JUDGEMENT,
+    CORRECTION,
+    VOTE,
+    EXAMPLE,
+    NLU,
+    DEAD_LETTER,
+    COUNT,
+    INPUT,
+    FILE,
 )
 
 __all__ = [

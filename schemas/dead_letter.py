@@ -34,7 +34,7 @@ ADVICE: Final[dict[Reason, str]] = {
     Reason.INVALID_TIME: "event_time must be ISO 8601, for example 2026-03-01T09:30:00Z",
     Reason.NAIVE_TIME: "give event_time an offset, or declare the log's zone with --timezone",
     Reason.EMPTY_UTTERANCE: "nothing was heard or typed, so there is no request to judge",
-    Reason.INVALID_FIELD: "give the field the type that docs/records.md states",
+    Reason.INVALID_FIELD: "give the field the type and range that docs/records.md states",
 }
 
 DEAD_LETTER: Final = Record(

@@ -39,8 +39,9 @@ VOTE: Final = Record(
         Column("label", INTERPRETATION, "What it means", None, False),
         Column("kind", pa.string(), f"One of: {', '.join(KINDS)}", None, False),
         Column("blame", pa.string(), f"One of: {', '.join(BLAMES)}", None, False),
-        Column("probability", pa.float64(), "p(correct) of a correction, 1 - p(defect) of a confirmation", "[0, 1]",
-               False),
+        Column(
+            "probability", pa.float64(), "p(correct) of a correction, 1 - p(defect) of a confirmation", "[0, 1]", False
+        ),
         Column("certified", pa.bool_(), "The correction's turn and candidate are both certified", None, False),
         Column("policy", pa.string(), "Version of the system that answered; null = not logged"),
         Column("supporting_turns", pa.list_(pa.string()), "Later turns that agree", None, False),
@@ -83,8 +84,9 @@ NLU: Final = Record(
         Column("intent", pa.string(), "Intent", None, False),
         Column("slots", pa.string(), "Slots as a JSON array of {name, value, start, end}", None, False),
         Column("tokens", pa.list_(pa.string()), "Whitespace tokens of text", None, False),
-        Column("ner_tags", pa.list_(pa.string()), "BIO tag a token; slots without a span are only in `slots`",
-               None, False),
+        Column(
+            "ner_tags", pa.list_(pa.string()), "BIO tag a token; slots without a span are only in `slots`", None, False
+        ),
         Column("locale", pa.string(), "BCP 47 tag; null = not logged"),
         Column("kind", pa.string(), f"One of: {', '.join(KINDS)}", None, False),
         Column("blame", pa.string(), f"Component blamed: {', '.join(BLAMES)}", None, False),

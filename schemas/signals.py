@@ -28,6 +28,19 @@ def _reaction(
     return Column(name, type, meaning, unit, True, group, needs_reaction=True)
 
 
+# Columns that read what the system did with the turn: later than the interpretation, though no reaction of
+# the user.
+ANSWER: Final = (
+    "asks_confirmation",
+    "system_repeat",
+    "question_repeat",
+    "response_tokens",
+    "apologises",
+    "cannot_help",
+    "outcome_failed",
+    "echo",
+)
+
 # One entry a hypothesis, in the order of Turn.interpretations.
 CANDIDATE_COLUMNS: Final = (
     Column("candidate_id", pa.int64(), "64-bit hash of domain, intent and slots", None, False, "key"),
@@ -38,14 +51,32 @@ CANDIDATE_COLUMNS: Final = (
     _own("rank", I32, "Rank by summed score among distinct candidates, from 0", "rank", "intent"),
     _own("share", F32, "Summed score over the n-best's total; null where scores are missing", "share", "intent"),
     _own("repeats", I32, "How many hypotheses of the turn say the same", "hypotheses", "intent"),
-    _own("kin_mass", F32, "Its mass and, by likeness of values, that of candidates of its frame", "score", "intent"),
+    _own(
+        "kin_mass",
+        F32,
+        "Its mass and, by likeness of values, that of candidates of its frame",
+        "score",
+        "intent",
+    ),
     _own("kin", F32, "Highest likeness of values among those candidates; 0 = none", "[0, 1]", "intent"),
-    _own("earlier_top", I32, "Earlier turns within the horizon whose best hypothesis says the same", "turns", "intent"),
+    _own(
+        "earlier_top",
+        I32,
+        "Earlier turns within the horizon whose best hypothesis says the same",
+        "turns",
+        "intent",
+    ),
     _own("earlier_mass", F32, "Its summed score in earlier n-best lists within the horizon", "score", "intent"),
     _own("echo", BOOL, "The system's answer says its slot values; null = no values", None, "intent"),
     _own("denied_before", I32, "Earlier confirmations of its values that were denied", "turns", "intent"),
     _own("affirmed_before", I32, "Earlier confirmations of its values that were affirmed", "turns", "intent"),
-    _reaction("later_top", I32, "Later turns within the horizon whose best hypothesis says the same", "turns", "intent"),
+    _reaction(
+        "later_top",
+        I32,
+        "Later turns within the horizon whose best hypothesis says the same",
+        "turns",
+        "intent",
+    ),
     _reaction("later_mass", F32, "Its summed score in later n-best lists within the horizon", "score", "intent"),
     _reaction("later_frame", I32, "Later turns whose best has its frame but other values", "turns", "intent"),
     _reaction("later_echo", I32, "Later answers within the horizon that say its slot values", "turns", "intent"),
@@ -68,7 +99,14 @@ SIGNALS: Final = Record(
         Column("event_time", TIME, "Start of the user's request", "us UTC", False, "key"),
         _key("domain", pa.string(), "Domain of the executed interpretation; null = none", nullable=True),
         _key("intent", pa.string(), "Intent of the executed interpretation; null = none", nullable=True),
-        Column("question_id", pa.int64(), "64-bit hash of the prompt's question; null = no prompt", None, True, "key"),
+        Column(
+            "question_id",
+            pa.int64(),
+            "64-bit hash of the prompt's question; null = no prompt",
+            None,
+            True,
+            "key",
+        ),
         # satisfaction: place and time
         _own("turns_before", I32, "Turns of the session before this one", "turns"),
         _reaction("turns_after", I32, "Turns of the session after this one", "turns"),
@@ -106,7 +144,11 @@ SIGNALS: Final = Record(
         _own("apologises", BOOL, "The answer apologises"),
         _own("cannot_help", BOOL, "The answer says the request cannot be served"),
         _own("prompt_apologises", BOOL, "The prompt before the request apologises"),
-        _own("outcome_failed", BOOL, "Outcome is fallback, clarify, error, handoff or refused; null = not logged"),
+        _own(
+            "outcome_failed",
+            BOOL,
+            "Outcome is fallback, clarify, error, handoff or refused; null = not logged",
+        ),
         _own("explicit_rating", F32, "The user's own rating; null = none", "[0, 1]"),
         # satisfaction: confidence
         _own("asr_confidence", F32, "Best recognition hypothesis' confidence", "[0, 1]"),
@@ -121,6 +163,14 @@ SIGNALS: Final = Record(
         # intent: what later interpretations agree on
         _reaction("same_interpretation_next", BOOL, "The next best says the same; null = last", None, "intent"),
         _reaction("same_frame_next", BOOL, "The next best has the same frame; null = last", None, "intent"),
-        Column("candidates", pa.list_(CANDIDATE), "Evidence for each hypothesis of the turn", None, False, "intent", True),
+        Column(
+            "candidates",
+            pa.list_(CANDIDATE),
+            "Evidence for each hypothesis of the turn",
+            None,
+            False,
+            "intent",
+            True,
+        ),
     ),
 )

@@ -1,0 +1,1 @@
+"""The stages of a run, one module each, and the main job."""

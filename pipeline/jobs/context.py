@@ -70,7 +70,7 @@ def pipeline_options(args: list[str]) -> PipelineOptions:
     standard = options.view_as(StandardOptions)
     if standard.runner is None:
         standard.runner = LOCAL_RUNNER
-    if standard.runner == "DirectRunner":
+    if standard.runner.rsplit(".", 1)[-1].lower() == "directrunner":
         raise ConfigError("--runner=DirectRunner tries to download another runner; name --runner=FnApiRunner")
     if options.view_as(DirectOptions).direct_running_mode == "multi_threading":
         raise ConfigError("--direct_running_mode=multi_threading loses rows; use in_memory or multi_processing")

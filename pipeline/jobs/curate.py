@@ -27,8 +27,9 @@ def run(context: Context) -> None:
     )
     pooled = PoolVotes(
         workspace.table("curate", "examples"),
-        PoolOptions(options.min_users, options.min_agreement, trained["defect_model_id"],
-                    trained["correction_model_id"]),
+        PoolOptions(
+            options.min_users, options.min_agreement, trained["defect_model_id"], trained["correction_model_id"]
+        ),
     )
     curate = Curate(cast, pooled, ingested["buckets"], context.shuffle_mode, workspace.spill("curate"))
 
@@ -38,8 +39,11 @@ def run(context: Context) -> None:
     context.run(build)
     counts = workspace.counts("curate")
     gate = closes("curate", counts, ingested["kept"])
-    workspace.finish("curate", {
-        "config": {"curate": context.config.resolved()["curate"]},
-        "kept": by_outcome(counts, closing=True).get("kept", 0),
-        "gates": [gate],
-    })
+    workspace.finish(
+        "curate",
+        {
+            "config": {"curate": context.config.resolved()["curate"]},
+            "kept": by_outcome(counts, closing=True).get("kept", 0),
+            "gates": [gate],
+        },
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import apache_beam as beam
@@ -11,7 +12,7 @@ import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
 from pipeline import readers, storage
-from pipeline.errors import InputError
+from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.jobs.context import Context, write_counts, write_one
 from pipeline.readers.stream import COMPRESSIONS, bare_suffix
@@ -44,8 +45,10 @@ def run(context: Context, pattern: str, format: str) -> None:
     workspace = context.workspace
     workspace.begin("ingest")
     if found.skipped:
-        context.progress.note(f"ingest: left out {len(found.skipped)} file(s) that {format} does not read: "
-                              + ", ".join(found.skipped[:5]))
+        context.progress.note(
+            f"ingest: left out {len(found.skipped)} file(s) that {format} does not read: "
+            + ", ".join(found.skipped[:5])
+        )
     buckets = bucket_count([(u, s) for _, u, s in found.files], context.config.shuffle.bucket_bytes)
     context.run(lambda pipeline: _build(pipeline, context, found, format, buckets))
     _finish(context, found, format, buckets)
@@ -59,16 +62,20 @@ def find(pattern: str, suffixes: tuple[str, ...]) -> Found:
     InputError
         If no file matches.
     """
+    if storage.is_local(pattern) and "/" not in pattern:
+        # Beam's local file system finds nothing for a glob that names no folder.
+        pattern = f"./{pattern}"
     globbed = any(c in pattern for c in "*?[")
     base = pattern if not globbed else pattern[: _first_wild(pattern)].rpartition("/")[0]
     listed = FileSystems.match([pattern])[0].metadata_list
     single = len(listed) == 1 and not globbed and listed[0].path.rstrip("/") == pattern.rstrip("/")
     is_file = single and not _is_folder(pattern)
-    if not globbed and not is_file:
+    if not is_file and not (globbed and listed):
+        # A folder stands for all below it, and so does each one that a glob matches and that holds the files.
         listed = FileSystems.match([storage.join(pattern, "**")])[0].metadata_list
     files, skipped = [], []
     for meta in sorted(listed, key=lambda m: m.path):
-        uri = meta.path.rsplit("/", 1)[-1] if is_file else meta.path[len(base.rstrip("/")):].lstrip("/")
+        uri = meta.path.rsplit("/", 1)[-1] if is_file else meta.path[len(base.rstrip("/")) :].lstrip("/")
         if is_file or bare_suffix(meta.path) in suffixes:
             files.append((meta.path, uri or meta.path, meta.size_in_bytes))
         elif not _is_folder(meta.path):
@@ -76,8 +83,10 @@ def find(pattern: str, suffixes: tuple[str, ...]) -> Found:
     if not files:
         wanted = ", ".join(f"*{s}" for s in suffixes)
         held = f"; it holds {', '.join(skipped[:5])}" if skipped else ""
-        raise InputError(f"--input {pattern}: no file to read{held}. Wanted: {wanted}, plain or "
-                         f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob")
+        raise InputError(
+            f"--input {pattern}: no file to read{held}. Wanted: {wanted}, plain or "
+            f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob"
+        )
     return Found(files, skipped)
 
 
@@ -86,14 +95,12 @@ def _first_wild(pattern: str) -> int:
 
 
 def _is_folder(path: str) -> bool:
-    from pathlib import Path
-
     return storage.is_local(path) and Path(path).is_dir()
 
 
 def bucket_count(files: list[tuple[str, int]], bucket_bytes: int) -> int:
     """Buckets for an input, from its size alone, so that every runner cuts it alike."""
-    packed = sum(s for u, s in files if u.endswith((*COMPRESSIONS, ".parquet")))
+    packed = sum(s for u, s in files if u.lower().endswith((*COMPRESSIONS, ".parquet")))
     plain = sum(s for _, s in files) - packed
     size = packed * _EXPANSION["packed"] + plain * _EXPANSION["plain"]
     return max(1, math.ceil(size / bucket_bytes))
@@ -105,7 +112,8 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
     read = (
         pipeline
         | beam.Create([(path, uri) for path, uri, _ in found.files], reshuffle=True)
-        | "Read" >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone)).with_outputs(TURNS, GOLD, DEAD, INPUTS)
+        | "Read"
+        >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone)).with_outputs(TURNS, GOLD, DEAD, INPUTS)
     )
     parts = (
         read[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill),
@@ -127,6 +135,8 @@ def _finish(context: Context, found: Found, format: str, buckets: int) -> None:
     inputs = storage.read_table(storage.join(workspace.stage("ingest"), "inputs.parquet"), INPUT.schema).sort_by("uri")
     counts = workspace.counts("ingest")
     records = sum(inputs["records"].to_pylist())
+    if inputs.num_rows != len(found.files):
+        raise GateError(f"stage ingest: {len(found.files)} files were found, {inputs.num_rows} were read; run it again")
     gate = closes("ingest", counts, records)
     outcomes = by_outcome(counts)
     for reason in Reason:
@@ -139,11 +149,14 @@ def _finish(context: Context, found: Found, format: str, buckets: int) -> None:
             f"{workspace.table('ingest', 'dead_letters')}. Is --format {format} right? "
             "Nothing was published; the last release stays current"
         )
-    workspace.finish("ingest", {
-        "format": format,
-        "buckets": buckets,
-        "config": {"ingest": context.config.resolved()["ingest"]},
-        "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
-        "kept": outcomes["kept"],
-        "gates": [gate],
-    })
+    workspace.finish(
+        "ingest",
+        {
+            "format": format,
+            "buckets": buckets,
+            "config": {"ingest": context.config.resolved()["ingest"]},
+            "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
+            "kept": outcomes["kept"],
+            "gates": [gate],
+        },
+    )

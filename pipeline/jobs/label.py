@@ -5,6 +5,7 @@ from __future__ import annotations
 import apache_beam as beam
 
 from pipeline import storage
+from pipeline.errors import StageError
 from pipeline.gates.counts import closes
 from pipeline.jobs.context import Context, numbers, write_counts
 from pipeline.transforms.signals import JudgeTurns
@@ -15,12 +16,15 @@ def run(context: Context) -> None:
     workspace = context.workspace
     workspace.begin("label")
     trained = workspace.facts("train")
+    model = storage.join(workspace.stage("train"), trained["model_file"])
+    if not storage.exists(model) or storage.sha256(storage.read_bytes(model)) != trained["sha256"]:
+        raise StageError(f"{model}: not the file that stage train wrote; run `afterword train` again")
     judge = JudgeTurns(
         turns=workspace.table("ingest", "turns"),
         signals=workspace.table("signals", "signals"),
         judgements=workspace.table("label", "judgements"),
         corrections=workspace.table("label", "corrections"),
-        model=storage.join(workspace.stage("train"), trained["model_file"]),
+        model=model,
         sha256=trained["sha256"],
     )
 

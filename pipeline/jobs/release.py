@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import apache_beam as beam
 import pyarrow as pa
@@ -10,17 +10,20 @@ import pyarrow.compute as pc
 
 from pipeline import manifest as manifests
 from pipeline import storage
+from pipeline.config import parse_time
 from pipeline.errors import GateError
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs.context import Context, numbers, write_one
 from pipeline.publish import publisher
-from pipeline.transforms.shards import ReadExamples, ShardPlan, WriteShard, plan, write_file
+from pipeline.transforms.ingest import Place
+from pipeline.transforms.shards import ReadBuckets, ShardPlan, WriteDeadLetters, WriteShard, plan
 from pipeline.transforms.shuffle import Shuffle
 from pipeline.version import code_version
 from pipeline.writers.card import card
-from schemas import DEAD_LETTER, FILE, SPLITS, TURN
+from schemas import DEAD_LETTER, EXAMPLE, FILE, SPLITS, TURN
 
-_COUNTED = ("ingest", "signals", "label", "curate")
+_COUNTED: Final = ("ingest", "signals", "label", "curate")
+_DEAD_LETTERS_A_FILE: Final = 200_000
 
 
 def run(context: Context) -> str:
@@ -59,7 +62,7 @@ def _write_shards(context: Context) -> list[dict[str, Any]]:
     """All views and the lineage, by Beam; gives FILE rows."""
     workspace = context.workspace
     source = workspace.table("curate", "examples")
-    shards = _plan(context, source)
+    shards = _plan(context)
     if not sum(shards.shards.values()):
         context.progress.note("release: no example passed curation; the release holds none (see curate.* options)")
         return []
@@ -67,7 +70,7 @@ def _write_shards(context: Context) -> list[dict[str, Any]]:
     path = storage.join(workspace.stage("release"), "shards.parquet")
 
     def build(pipeline: beam.Pipeline) -> None:
-        examples = numbers(pipeline, context.buckets("curate", "examples")) | beam.ParDo(ReadExamples(source))
+        examples = numbers(pipeline, context.buckets("curate", "examples")) | beam.ParDo(ReadBuckets(source, EXAMPLE))
         shuffled = examples | Shuffle(shards, context.shuffle_mode, workspace.spill("release"))
         written = shuffled | beam.ParDo(WriteShard(folder, shards))
         write_one(written | beam.CombineGlobally(_concatenate).with_output_types(pa.Table), path, FILE)
@@ -86,13 +89,11 @@ def _write_shards(context: Context) -> list[dict[str, Any]]:
     return files
 
 
-def _plan(context: Context, source: str) -> ShardPlan:
+def _plan(context: Context) -> ShardPlan:
     counts = by_outcome(context.workspace.counts("curate"))
-    rows = {
-        split: sum(n for k, n in counts.items() if k.startswith(f"examples.{split}.")) for split in SPLITS
-    }
-    stored = storage.size(storage.files(source, "bucket-*.parquet"))
-    return plan(rows, stored, context.config.release.shard_bytes)
+    rows = {split: sum(n for k, n in counts.items() if k.startswith(f"examples.{split}.")) for split in SPLITS}
+    sizes = {split: counts.get(f"bytes.{split}", 0) for split in SPLITS}
+    return plan(rows, sizes, context.config.release.shard_bytes)
 
 
 def _concatenate(tables: list[pa.Table]) -> pa.Table:
@@ -101,15 +102,34 @@ def _concatenate(tables: list[pa.Table]) -> pa.Table:
 
 
 def _write_dead_letters(context: Context) -> list[dict[str, Any]]:
-    """Dead letters in the order of their buckets; one file a bucket that has any."""
+    """Dead letters in files of a size that follows from their number, not from the buckets they lie in."""
     workspace = context.workspace
-    paths = storage.files(workspace.table("ingest", "dead_letters"), "bucket-*.parquet")
-    rows: list[dict[str, Any]] = []
-    for k, path in enumerate(paths):
-        name = f"dead_letters/data/all-{k:05d}-of-{len(paths):05d}.parquet"
-        table = storage.read_table(path, DEAD_LETTER.schema)
-        rows += write_file(workspace.table("release", "files"), name, table, DEAD_LETTER).to_pylist()
-    return rows
+    rows = by_outcome(workspace.counts("ingest")).get("dead_lettered", 0)
+    if not rows:
+        return []
+    shards = -(-rows // _DEAD_LETTERS_A_FILE)
+    source, folder = workspace.table("ingest", "dead_letters"), workspace.table("release", "files")
+    path = storage.join(workspace.stage("release"), "dead_letters.parquet")
+
+    def build(pipeline: beam.Pipeline) -> None:
+        buckets = numbers(pipeline, context.buckets("ingest", "dead_letters"))
+        spread = Shuffle(Place(shards), context.shuffle_mode, workspace.spill("release"))
+        written = (
+            buckets
+            | beam.ParDo(ReadBuckets(source, DEAD_LETTER))
+            | spread
+            | beam.ParDo(WriteDeadLetters(folder, shards))
+        )
+        write_one(written | beam.CombineGlobally(_concatenate).with_output_types(pa.Table), path, FILE)
+
+    context.run(build)
+    files: list[dict[str, Any]] = storage.read_table(path, FILE.schema).to_pylist()
+    if sum(f["rows"] for f in files) != rows:
+        raise GateError(
+            f"stage release: {rows:,} dead letters were handed on, "
+            f"{sum(f['rows'] for f in files):,} were written; run it again"
+        )
+    return files
 
 
 def _manifest(context: Context, files: list[dict[str, Any]]) -> dict[str, Any]:
@@ -123,8 +143,11 @@ def _manifest(context: Context, files: list[dict[str, Any]]) -> dict[str, Any]:
         "config": _config(context),
         "code": code_version(),
         "parent": _parent(workspace.out, interval),
-        "models": {"file": trained["sha256"], "defect": trained["defect_model_id"],
-                   "correction": trained["correction_model_id"]},
+        "models": {
+            "file": trained["sha256"],
+            "defect": trained["defect_model_id"],
+            "correction": trained["correction_model_id"],
+        },
         "tombstones": [],
     }
     gates = [g for stage in _COUNTED for g in workspace.facts(stage)["gates"]]
@@ -163,8 +186,12 @@ def _parent(out: str, interval: dict[str, str] | None) -> str | None:
     """The release whose interval ends where this one starts; never "whatever is current". The lowest id, if several."""
     if interval is None:
         return None
-    found = [m["release_id"] for m in manifests.releases(out)
-             if m["interval"] and m["interval"]["end"] == interval["start"]]
+    start = parse_time(interval["start"], "release.interval_start")
+    found = [
+        m["release_id"]
+        for m in manifests.releases(out)
+        if m["interval"] and parse_time(m["interval"]["end"], "interval.end") == start
+    ]
     return min(found) if found else None
 
 
@@ -195,5 +222,5 @@ def _install(context: Context, manifest: dict[str, Any], data: bytes) -> None:
         return
     source = workspace.table("release", "files")
     for name in manifest["files"]:
-        storage.write_bytes(storage.join(target, name), storage.read_bytes(storage.join(source, name)))
-    storage.write_bytes(path, data)
+        storage.write_bytes(storage.join(target, name), storage.read_bytes(storage.join(source, name)), durable=True)
+    storage.write_bytes(path, data, durable=True)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from features.timeline import ORDER
 from models.boost import TrainingError
+from models.certify import Threshold
 from models.store import dumps, model_id
 from models.training import train
-from pipeline import storage
+from pipeline import storage, tally
 from pipeline.errors import InputError
 from pipeline.jobs.context import Context, numbers
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
@@ -34,6 +37,7 @@ def run(context: Context) -> None:
     rows = workspace.read("train", "rows", SIGNALS)
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
+    tally.say(f"fitting on {rows.num_rows:,} rows")
     try:
         models = train(rows, gold, context.config.train)
     except TrainingError as error:
@@ -45,23 +49,23 @@ def run(context: Context) -> None:
     path = storage.join(workspace.stage("train"), MODEL_FILE)
     storage.write_bytes(path, data)
     resolved = context.config.resolved()
-    workspace.finish("train", {
-        "config": {"sample": resolved["sample"], "train": resolved["train"]},
-        "model_file": MODEL_FILE,
-        "sha256": storage.sha256(data),
-        "defect_model_id": model_id(models.defect, models.threshold),
-        "correction_model_id": model_id(models.correction, models.tau),
-        "threshold": _facts(models.threshold),
-        "tau": _facts(models.tau),
-        "report": models.report,
-        "gates": [],
-    })
+    workspace.finish(
+        "train",
+        {
+            "config": {"sample": resolved["sample"], "train": resolved["train"]},
+            "model_file": MODEL_FILE,
+            "sha256": storage.sha256(data),
+            "defect_model_id": model_id(models.defect, models.threshold),
+            "correction_model_id": model_id(models.correction, models.tau),
+            "threshold": _facts(models.threshold),
+            "tau": _facts(models.tau),
+            "report": models.report,
+            "gates": [],
+        },
+    )
 
 
-def _facts(threshold: object) -> dict[str, object]:
-    from dataclasses import asdict, is_dataclass
-
-    assert is_dataclass(threshold) and not isinstance(threshold, type)
+def _facts(threshold: Threshold) -> dict[str, object]:
     return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(threshold).items()}
 
 

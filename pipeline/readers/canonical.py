@@ -7,16 +7,18 @@ each line either becomes a turn or a dead letter. Unknown fields are kept in `ex
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 from collections.abc import Iterator
 from typing import IO, Any, ClassVar, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
-from pipeline.readers.base import Batch, dead_letter
+from pipeline.readers.base import Batch, Refused, dead_letter, parse
 from schemas import DEAD_LETTER, LOGGED_TURN, SOURCE, Reason
 from schemas.turn import TURN
 
@@ -26,8 +28,8 @@ BATCH_ROWS: Final = 65_536
 # What a line may give: the columns of a logged turn, less `source`, which says where the line stands.
 _FIELDS: Final = pa.schema([f for f in LOGGED_TURN.schema if f.name != "source"])
 _TEXT_IDS: Final = frozenset({"turn_id", "conversation_id", "user_id"})
-# Derived from the ids; accepted in the input and computed again.
-_DERIVED: Final = frozenset(TURN.names) - frozenset(LOGGED_TURN.names)
+# Accepted in the input, and computed again: what follows from the ids, and where the record stands.
+_IGNORED: Final = frozenset(TURN.names) - frozenset(_FIELDS.names)
 
 
 class CanonicalReader:
@@ -40,6 +42,7 @@ class CanonicalReader:
     def read(self, stream: IO[bytes], uri: str) -> Iterator[Batch]:
         """Read Parquet (by its first bytes) or lines of JSON."""
         head = stream.read(4)
+        head = head.removeprefix(codecs.BOM_UTF8)
         rest = _Prefixed(head, stream)
         yield from _parquet(rest, uri) if head == b"PAR1" else _lines(rest, uri)
 
@@ -80,28 +83,42 @@ def _block(block: bytes, uri: str, position: int) -> Batch:
     table = _fast(block)
     if table is None:
         return _slow(block, uri, position)
-    return Batch(_located(table, uri, range(position, position + table.num_rows)))
+    return Batch(_located(table, uri, pa.array(range(position, position + table.num_rows), pa.int64())))
 
 
 def _fast(block: bytes) -> pa.Table | None:
     """All lines at once, or None where a line needs a closer look."""
     lines = block.count(b"\n")
-    if b"\n\n" in block or block.startswith(b"\n") or not block.isascii() and not _is_utf8(block):
+    if not _one_object_a_line(block, lines) or (not block.isascii() and not _is_utf8(block)):
         return None
     try:
+        # An unknown field is an error, not a type to be inferred: inferring recurses, and deep nesting would end the
+        # process.
         table = pj.read_json(
             io.BytesIO(block),
             read_options=pj.ReadOptions(use_threads=False, block_size=len(block) + 1),
-            parse_options=pj.ParseOptions(explicit_schema=_FIELDS, unexpected_field_behavior="infer"),
+            parse_options=pj.ParseOptions(explicit_schema=_FIELDS, unexpected_field_behavior="error"),
         )
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
-    if table.num_rows != lines or table.schema.names != _FIELDS.names:
-        return None
-    try:
-        return table.cast(_FIELDS) if table.schema.equals(_FIELDS) else None
-    except pa.ArrowInvalid:
-        return None
+    # Two objects on a line are more rows than lines.
+    return table if table.num_rows == lines and table.schema.equals(_FIELDS) and _finite(table) else None
+
+
+def _one_object_a_line(block: bytes, lines: int) -> bool:
+    """Every line begins with a brace and ends with one: no blank line, and no object goes on in the next line."""
+    begins = block.startswith(b"{") + block.count(b"\n{")
+    return begins == lines == block.count(b"}\n") + block.count(b"}\r\n")
+
+
+def _finite(table: pa.Table) -> bool:
+    """No NaN and no infinity, which Arrow reads but JSON does not have."""
+    numbers = (
+        table["explicit_rating"], table["propensity"],
+        pc.struct_field(pc.list_flatten(table["asr"]), "confidence"),
+        pc.struct_field(pc.list_flatten(table["interpretations"]), "score"),
+    )
+    return all(pc.all(pc.is_finite(n), min_count=0).as_py() for n in numbers)
 
 
 def _is_utf8(block: bytes) -> bool:
@@ -112,85 +129,110 @@ def _is_utf8(block: bytes) -> bool:
     return True
 
 
-def _located(table: pa.Table, uri: str, positions: range) -> pa.Table:
-    source = pa.StructArray.from_arrays(
-        [pa.repeat(uri, table.num_rows), pa.array(positions, pa.int64())], fields=list(SOURCE)
-    )
+def _located(table: pa.Table, uri: str, positions: pa.Array) -> pa.Table:
+    source = pa.StructArray.from_arrays([pa.repeat(uri, table.num_rows), positions], fields=list(SOURCE))
     return table.append_column("source", source).select(LOGGED_TURN.names)
 
 
 def _slow(block: bytes, uri: str, first: int) -> Batch:
     """Line by line: what one bad line holds must not take its neighbours along."""
-    turns: list[dict[str, Any]] = []
-    dead: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
+    positions: list[int] = []
+    refused: list[tuple[int, Refused]] = []
     replaced = 0
-    for position, line in enumerate(block.splitlines(), start=first):
+    # Only a line feed ends a line; a carriage return before it is white space of JSON.
+    for position, line in enumerate(block.split(b"\n"), start=first):
         if not line.strip():
             continue
         try:
-            row, mended = _row(line)
-            pa.Table.from_pylist([row], schema=_FIELDS)
-        except _Refused as refusal:
-            detail = f"{uri}:{position}: {refusal.detail}"
-            dead.append(dead_letter(refusal.reason, uri, position, detail, refusal.record, refusal.field))
+            record, mended = parse(line)
+            if not isinstance(record, dict):
+                raise Refused(Reason.NOT_A_RECORD, f"found a {type(record).__name__}", record)
+        except Refused as refusal:
+            refused.append((position, refusal))
             continue
+        records.append(record)
+        positions.append(position)
         replaced += mended
-        turns.append(row | {"source": {"uri": uri, "position": position}})
-    table = pa.Table.from_pylist(turns, schema=LOGGED_TURN.schema)
-    return Batch(table, dead=pa.Table.from_pylist(dead, schema=DEAD_LETTER.schema), replaced=replaced)
+    table, faults = _typed(records)
+    good = pa.array([row not in faults for row in range(len(records))], pa.bool_())
+    turns = _located(table, uri, pa.array(positions, pa.int64())).filter(good)
+    refused += [(positions[row], refusal) for row, refusal in faults.items()]
+    dead = [dead_letter(r.reason, uri, at, f"{uri}:{at}: {r.detail}", r.record, r.field) for at, r in refused]
+    return Batch(turns, dead=pa.Table.from_pylist(dead, schema=DEAD_LETTER.schema), replaced=replaced)
 
 
-class _Refused(Exception):
-    """A line that cannot become a turn."""
+def _typed(records: list[dict[str, Any]]) -> tuple[pa.Table, dict[int, Refused]]:
+    """The records' fields in their declared types, and the rows of which one does not fit (null in that field)."""
+    faults: dict[int, Refused] = {}
+    columns = []
+    for field in _FIELDS:
+        values = [_loose(record, field.name) for record in records]
+        try:
+            columns.append(_array(values, field.type))
+        except _MISFITS:
+            bad = [row for row, value in enumerate(values) if not _fits(value, field.type)]
+            for row in bad:
+                faults.setdefault(row, _misfit(records[row], field))
+                values[row] = None
+            columns.append(_array(values, field.type))
+    return pa.Table.from_arrays(columns, schema=_FIELDS), faults
 
-    def __init__(self, reason: Reason, detail: str, record: object, field: str | None = None) -> None:
-        super().__init__(detail)
-        self.reason, self.detail, self.record, self.field = reason, detail, record, field
+
+# Arrow's own message quotes the value; a dead letter must not.
+_MISFITS: Final = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, ValueError)
 
 
-def _row(line: bytes) -> tuple[dict[str, Any], bool]:
-    """One line as the fields of a logged turn, and whether invalid text was replaced in it."""
-    text = line.decode("utf-8", errors="replace")
+def _array(values: list[Any], type: pa.DataType) -> pa.Array:
+    """Arrow values. Arrow cuts a fraction off without a word where an integer is wanted; here it does not fit."""
+    if pa.types.is_integer(type) and any(isinstance(v, float) and not v.is_integer() for v in values):
+        raise ValueError("a fraction where an integer is wanted")
+    return pa.array(values, type)
+
+
+def _fits(value: Any, type: pa.DataType) -> bool:
     try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _Refused(Reason.INVALID_JSON, str(error)[:200], line) from None
-    if not isinstance(record, dict):
-        raise _Refused(Reason.NOT_A_RECORD, f"found a {type(record).__name__}", record)
-    mended, lone = _mend(record)
-    row = {name: _field(mended, name, record) for name in _FIELDS.names}
-    unknown = {k: v for k, v in mended.items() if k not in row and k not in _DERIVED and k != "source"}
-    if unknown:
-        row["extra"] = _merge(row["extra"], unknown)
-    return row, lone or "\ufffd" in text
+        _array([value], type)
+    except _MISFITS:
+        return False
+    return True
 
 
-def _mend(value: Any) -> tuple[Any, bool]:
-    """Lone surrogates to U+FFFD, which a JSON escape can hold but no encoder writes; and whether there was one."""
-    text = json.dumps(value, ensure_ascii=False)
-    clean = text.encode("utf-16", "surrogatepass").decode("utf-16", errors="replace")
-    return (json.loads(clean), True) if clean != text else (value, False)
+def _misfit(record: dict[str, Any], field: pa.Field) -> Refused:
+    wish = "the declared list of records" if pa.types.is_nested(field.type) else f"a value of type {field.type}"
+    found = type(record[field.name]).__name__
+    detail = f"{field.name}: {wish} is wanted, found a {found} that is none"
+    return Refused(Reason.INVALID_FIELD, detail, record, field.name)
 
 
-def _field(record: dict[str, Any], name: str, whole: object) -> Any:
-    """A field's value in its declared type; null where absent."""
+def _loose(record: dict[str, Any], name: str) -> Any:
+    """A field as given, less the liberties that are allowed: numbers as ids, any JSON as `extra` or a slot's value."""
     value = record.get(name)
-    if value is None:
-        return None
-    if name == "extra" and not isinstance(value, str):
-        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if name == "extra":
+        return _extra(record, value)
     if name in _TEXT_IDS and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if name == "interpretations":
-        value = _interpretations(value)
-    try:
-        return pa.array([value], _FIELDS.field(name).type)[0].as_py()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, ValueError):
-        # Arrow's own message quotes the value; a dead letter must not.
-        wanted = _FIELDS.field(name).type
-        wish = "the declared list of records" if pa.types.is_nested(wanted) else f"a {wanted}"
-        detail = f"{name}: {wish} is wanted, found a {type(value).__name__} that is none"
-        raise _Refused(Reason.INVALID_FIELD, detail, whole, name) from None
+    return _interpretations(value) if name == "interpretations" else value
+
+
+def _extra(record: dict[str, Any], given: Any) -> str | None:
+    """The log's own `extra` with all that has no column added, as JSON."""
+    unknown = _unknown({k: v for k, v in record.items() if k not in _IGNORED}, pa.struct(list(_FIELDS)))
+    if unknown:
+        return _merge(given, unknown)
+    return given if given is None or isinstance(given, str) else _json(given)
+
+
+def _unknown(value: Any, type: pa.DataType) -> Any:
+    """The parts of a value that its declared type has no place for, in the same nesting; empty where there is none."""
+    if pa.types.is_struct(type) and isinstance(value, dict):
+        fields = {f.name: f.type for f in type}
+        parts = {k: _unknown(v, fields[k]) if k in fields else v for k, v in value.items()}
+        return {k: v for k, v in parts.items() if k not in fields or v}
+    if pa.types.is_list(type) and isinstance(value, list):
+        parts_of_list = [_unknown(v, type.value_type) for v in value]
+        return parts_of_list if any(parts_of_list) else None
+    return None
 
 
 def _interpretations(value: Any) -> Any:
@@ -206,17 +248,22 @@ def _interpretations(value: Any) -> Any:
 
 def _slot(slot: Any) -> Any:
     if isinstance(slot, dict) and not isinstance(slot.get("value"), str | None):
-        return {**slot, "value": json.dumps(slot["value"], sort_keys=True, ensure_ascii=False)}
+        return {**slot, "value": _json(slot["value"])}
     return slot
 
 
-def _merge(extra: str | None, unknown: dict[str, Any]) -> str:
+def _merge(extra: Any, unknown: dict[str, Any]) -> str:
+    """The log's own `extra`, an object or its JSON, wins over an unknown field of the same name."""
     try:
-        held = json.loads(extra) if extra else {}
+        held = json.loads(extra) if isinstance(extra, str) else extra
     except ValueError:
-        held = {"extra": extra}
-    held = held if isinstance(held, dict) else {"extra": held}
-    return json.dumps({**unknown, **held}, sort_keys=True, ensure_ascii=False)
+        held = extra
+    held = held if isinstance(held, dict) else {} if held is None else {"extra": held}
+    return _json({**unknown, **held})
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def _parquet(stream: _Prefixed, uri: str) -> Iterator[Batch]:
@@ -230,15 +277,36 @@ def _parquet(stream: _Prefixed, uri: str) -> Iterator[Batch]:
 
 
 def _parquet_batch(table: pa.Table, uri: str, first: int) -> Batch:
-    if set(table.column_names) <= set(_FIELDS.names) | _DERIVED | {"source"}:
+    if _all_known(table.schema):
         try:
             columns = [_parquet_column(table, field) for field in _FIELDS]
-            located = _located(pa.table(columns, schema=_FIELDS), uri, range(first, first + table.num_rows))
-            return Batch(located)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+            typed = pa.table(columns, schema=_FIELDS)
+            if _finite(typed):
+                return Batch(_located(typed, uri, pa.array(range(first, first + table.num_rows), pa.int64())))
+        except (*_MISFITS, pa.ArrowNotImplementedError):
             pass
-    lines = b"".join(json.dumps(row, default=str).encode() + b"\n" for row in table.to_pylist())
+    lines = b"".join(json.dumps(row, default=_plain).encode() + b"\n" for row in table.to_pylist())
     return _slow(lines, uri, first)
+
+
+def _all_known(schema: pa.Schema) -> bool:
+    """No column, and no field of a nested one, would be lost by a cast to the declared types."""
+    fields = [f for f in schema if f.name not in _IGNORED]
+    return _within(pa.struct(fields), pa.struct(list(_FIELDS)))
+
+
+def _within(type: pa.DataType, declared: pa.DataType) -> bool:
+    if pa.types.is_struct(type) and pa.types.is_struct(declared):
+        fields = {f.name: f.type for f in declared}
+        return all(f.name in fields and _within(f.type, fields[f.name]) for f in type)
+    if pa.types.is_list(type) and pa.types.is_list(declared):
+        return _within(type.value_type, declared.value_type)
+    return not pa.types.is_nested(type)
+
+
+def _plain(value: Any) -> str:
+    """A value of Parquet that JSON has no form for."""
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def _parquet_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
@@ -247,7 +315,7 @@ def _parquet_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     values = table[field.name]
     if pa.types.is_timestamp(values.type):
         zoned = values.type.tz is not None
-        text = pa.compute.strftime(values.cast(pa.timestamp("us", values.type.tz)).cast(
+        text = pc.strftime(values.cast(pa.timestamp("us", values.type.tz)).cast(
             pa.timestamp("us", "UTC") if zoned else pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%S")
-        return pa.compute.binary_join_element_wise(text, "Z" if zoned else "", "")
+        return pc.binary_join_element_wise(text, "Z" if zoned else "", "")
     return values.cast(field.type)

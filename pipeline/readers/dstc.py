@@ -17,7 +17,7 @@ from typing import IO, Any, ClassVar
 import pyarrow as pa
 
 from features.interpretation import flatten, hex_id
-from pipeline.readers.base import Batch, dead_letter
+from pipeline.readers.base import Batch, Refused, dead_letter, parse
 from schemas import DEAD_LETTER, GOLD, LOGGED_TURN, Reason
 
 # Calls of one batch: about 1,000 turns.
@@ -39,26 +39,36 @@ class DstcReader:
 
 
 def _batch(lines: list[tuple[int, bytes]], uri: str) -> Batch:
-    turns: list[dict[str, Any]] = []
+    turns: list[pa.Table] = [LOGGED_TURN.empty()]
     labels: list[list[dict[str, Any]]] = []
     dead: list[dict[str, Any]] = []
+    replaced = 0
     for position, line in lines:
         if not line.strip():
             continue
         try:
-            call = json.loads(line)
-        except ValueError as error:
-            dead.append(dead_letter(Reason.INVALID_JSON, uri, position, f"{uri}:{position}: {error}", line))
+            call, mended = parse(line)
+            table, hypotheses = _call(call, uri, position)
+        except Refused as refusal:
+            detail = f"{uri}:{position}: {refusal.detail}"
+            dead.append(dead_letter(refusal.reason, uri, position, detail, refusal.record))
             continue
-        try:
-            for turn, hypotheses in _turns(call, uri, position):
-                turns.append(turn)
-                labels.append(hypotheses)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            detail = f"{uri}:{position}: not a call of this format ({type(error).__name__}: {error})"
-            dead.append(dead_letter(Reason.NOT_A_RECORD, uri, position, detail, call))
-    table = pa.Table.from_pylist(turns, schema=LOGGED_TURN.schema)
-    return Batch(table, _gold(table, labels), pa.Table.from_pylist(dead, schema=DEAD_LETTER.schema))
+        turns.append(table)
+        labels += hypotheses
+        replaced += mended
+    table = pa.concat_tables(turns)
+    return Batch(table, _gold(table, labels), pa.Table.from_pylist(dead, schema=DEAD_LETTER.schema), replaced)
+
+
+def _call(call: Any, uri: str, position: int) -> tuple[pa.Table, list[list[dict[str, Any]]]]:
+    """A call's turns and their labelled hypotheses; the whole call or, on an error, nothing."""
+    try:
+        pairs = _turns(call, uri, position)
+        return pa.Table.from_pylist([turn for turn, _ in pairs], schema=LOGGED_TURN.schema), [h for _, h in pairs]
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        # Only a KeyError's text is ours, a field's name; another may quote the call.
+        found = f"no {error}" if isinstance(error, KeyError) else type(error).__name__
+        raise Refused(Reason.NOT_A_RECORD, f"not a call of this format ({found})", call) from None
 
 
 def _turns(call: dict[str, Any], uri: str, position: int) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-from typing import IO
+from collections.abc import Iterator
+from typing import IO, Final
 
 import zstandard
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-COMPRESSIONS = (".gz", ".zst", ".zstd")
+COMPRESSIONS: Final = (".gz", ".zst", ".zstd")
+_CHUNK: Final = 1 << 20
 
 
 class HashingStream(io.RawIOBase):
@@ -53,15 +55,68 @@ def open_stored(path: str) -> HashingStream:
     return HashingStream(FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED))
 
 
-def decompress(stored: IO[bytes], path: str) -> IO[bytes]:
+class Salvage(io.RawIOBase):
+    """Decompressed bytes up to the first error, then an end of file; the error is kept in `error`.
+
+    A buffered read that meets an error drops what it had read before. So the reader sees a shorter file, and whoever
+    opened it looks at `error` when the reader has done.
+    """
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._held = memoryview(b"")
+        self.error: Exception | None = None
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """Fill the buffer as far as one chunk goes; 0 at the end."""
+        while not len(self._held) and self.error is None:
+            try:
+                self._held = memoryview(next(self._chunks))
+            except StopIteration:
+                break
+            except Exception as error:
+                self.error = error
+        size = min(len(buffer), len(self._held))
+        buffer[:size] = self._held[:size]
+        self._held = self._held[size:]
+        return size
+
+
+def decompress(stored: IO[bytes], path: str) -> Salvage:
     """The bytes that the reader sees. A file of several gzip members or zstd frames is read to its end."""
-    buffered = io.BufferedReader(stored, 1 << 20)  # type: ignore[type-var]
-    if path.endswith(".gz"):
-        return gzip.GzipFile(fileobj=buffered, mode="rb")  # type: ignore[return-value]
-    if path.endswith((".zst", ".zstd")):
-        raw = zstandard.ZstdDecompressor().stream_reader(buffered, read_across_frames=True)
-        return io.BufferedReader(raw, 1 << 20)
-    return buffered
+    name = path.lower()
+    if name.endswith(".gz"):
+        return Salvage(_gzip(stored))
+    return Salvage(_zstd(stored) if name.endswith((".zst", ".zstd")) else _plain(stored))
+
+
+def _plain(stored: IO[bytes]) -> Iterator[bytes]:
+    while data := stored.read(_CHUNK):
+        yield data
+
+
+def _gzip(stored: IO[bytes]) -> Iterator[bytes]:
+    members = gzip.GzipFile(fileobj=io.BufferedReader(stored, _CHUNK), mode="rb")  # type: ignore[type-var]
+    while data := members.read1(_CHUNK):
+        yield data
+
+
+def _zstd(stored: IO[bytes]) -> Iterator[bytes]:
+    """Frame by frame: the library's own reader takes a frame that breaks off for a whole one."""
+    frame = None
+    while data := stored.read(_CHUNK >> 4):
+        while data:
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            if out := frame.decompress(data):
+                yield out
+            data = frame.unused_data if frame.eof else b""
+            frame = None if frame.eof else frame
+    if frame is not None:
+        raise EOFError("Compressed file ended before the end of a frame was reached")
 
 
 def bare_suffix(path: str) -> str:

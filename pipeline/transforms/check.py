@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +14,14 @@ import pyarrow.compute as pc
 from features.hashing import hash128_hex, join, strings
 from features.text import flat
 from pipeline.readers.base import dead_letter
-from schemas import DEAD_LETTER, LOGGED_TURN, TIME, TURN, Reason
+from schemas import DEAD_LETTER, LOGGED_TURN, OUTCOMES, TIME, TURN, Reason
 
 Mask = npt.NDArray[np.bool_]
 
-_OFFSET = r"(?:[zZ]|[+-]\d{2}(?::?\d{2})?)$"
+# A date, and a time of day to any precision; basic or extended form. What pandas takes beyond it ("now", a bare year)
+# is no time of a request.
+_NAIVE: Final = r"^\d{4}-?\d{2}-?\d{2}(?:[T ]\d{2}(?::?\d{2}(?::?\d{2}(?:\.\d+)?)?)?)?$"
+_ZONED: Final = r"^\d{4}-?\d{2}-?\d{2}[T ]\d{2}(?::?\d{2}(?::?\d{2}(?:\.\d+)?)?)? ?(?:Z|[+-]\d{2}(?::?\d{2})?)$"
 
 
 @dataclass
@@ -59,6 +61,11 @@ def check(logged: pa.Table, zone: str | None) -> tuple[pa.Table, pa.Table]:
     received = _time(state, "received_time", zone)
     expires = _time(state, "expires", zone)
     state.refuse(_wrong_executed(logged), Reason.INVALID_FIELD, "executed")
+    for column in ("asr", "interpretations"):
+        state.refuse(_null_item(flat(logged[column])), Reason.INVALID_FIELD, column)
+    state.refuse(_unknown_outcome(logged), Reason.INVALID_FIELD, "outcome")
+    for column in ("explicit_rating", "propensity"):
+        state.refuse(_outside_unit(logged[column]), Reason.INVALID_FIELD, column)
 
     good = np.equal(state.reason, None)
     subject = _subject(logged, user)
@@ -105,13 +112,12 @@ def _turn_ids(turns: pa.Table) -> pa.Array:
 
 def _time(state: _Check, column: str, zone: str | None, required: bool = False) -> pa.Array:
     """Parse a text column to UTC; refuse rows whose time is missing (if required), malformed, or naive."""
-    text = state.table[column]
+    text = pc.utf8_upper(pc.utf8_trim_whitespace(flat(state.table[column])))
     present = _present(text)
     if required:
         state.refuse(~present, Reason.MISSING_TIME, column)
-    values = pd.Series(strings(text)).where(present)
-    zoned = present & values.fillna("").str.contains(_OFFSET).to_numpy(bool)
-    naive = present & ~zoned
+    zoned, naive = _matches(text, _ZONED), _matches(text, _NAIVE)
+    values = pd.Series(strings(text))
     out = pd.Series(pd.NaT, index=values.index, dtype="datetime64[us, UTC]")
     if zoned.any():
         out[zoned] = _parse(values[zoned], utc=True).dt.as_unit("us")
@@ -131,6 +137,11 @@ def _time(state: _Check, column: str, zone: str | None, required: bool = False) 
     return pa.array(out.dt.tz_convert("UTC").to_numpy("datetime64[us]"), pa.timestamp("us")).cast(TIME)
 
 
+def _matches(text: pa.Array, pattern: str) -> Mask:
+    found = pc.fill_null(pc.match_substring_regex(text, pattern), False)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+
+
 def _parse(values: pd.Series, utc: bool) -> pd.Series:
     return pd.to_datetime(values, format="ISO8601", utc=utc, errors="coerce")
 
@@ -143,17 +154,48 @@ def _wrong_executed(logged: pa.Table) -> Mask:
     return np.asarray(pc.fill_null(outside, False).to_numpy(zero_copy_only=False), dtype=bool)
 
 
+def _null_item(lists: pa.ListArray) -> Mask:
+    """A null where a record is wanted, in the list or in the slots of one of its records."""
+    items, owner = pc.list_flatten(lists), pc.list_parent_indices(lists)
+    bad = pc.is_null(items).to_numpy(zero_copy_only=False)
+    if items.type.get_field_index("slots") >= 0:
+        slots = pc.struct_field(items, "slots")
+        bad[pc.list_parent_indices(slots).filter(pc.is_null(pc.list_flatten(slots))).to_numpy()] = True
+    out = np.zeros(len(lists), bool)
+    out[owner.to_numpy()[bad]] = True
+    return out
+
+
+def _unknown_outcome(logged: pa.Table) -> Mask:
+    outcome = flat(logged["outcome"])
+    known = pc.or_(pc.is_null(outcome), pc.is_in(outcome, value_set=pa.array(OUTCOMES)))
+    return ~np.asarray(known.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _outside_unit(numbers: pa.ChunkedArray) -> Mask:
+    """Not in [0, 1]; null is, NaN is not."""
+    inside = pc.and_(pc.greater_equal(flat(numbers), 0.0), pc.less_equal(flat(numbers), 1.0))
+    return ~np.asarray(pc.fill_null(inside, True).to_numpy(zero_copy_only=False), dtype=bool)
+
+
 def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, values)
 
 
-_FOUND: dict[str, Callable[[dict[str, Any]], str]] = {
-    Reason.MISSING_SUBJECT: lambda row: "neither user_id nor conversation_id",
-    Reason.MISSING_TIME: lambda row: "no time",
-    Reason.INVALID_TIME: lambda row: "a time that does not parse",
-    Reason.NAIVE_TIME: lambda row: "a time without an offset, and no zone is declared",
-    Reason.EMPTY_UTTERANCE: lambda row: "an empty utterance",
-    Reason.INVALID_FIELD: lambda row: "an index outside the list of interpretations",
+_FOUND: Final[dict[str, str]] = {
+    Reason.MISSING_SUBJECT: "neither user_id nor conversation_id",
+    Reason.MISSING_TIME: "no time",
+    Reason.INVALID_TIME: "a time that does not parse",
+    Reason.NAIVE_TIME: "a time without an offset, and no zone is declared",
+    Reason.EMPTY_UTTERANCE: "an empty utterance",
+}
+_FOUND_IN: Final[dict[str, str]] = {
+    "asr": "a null among the hypotheses",
+    "interpretations": "a null among the interpretations or their slots",
+    "executed": "an index outside the list of interpretations",
+    "outcome": f"none of {', '.join(OUTCOMES)}",
+    "explicit_rating": "a number outside [0, 1]",
+    "propensity": "a number outside [0, 1]",
 }
 
 
@@ -164,7 +206,8 @@ def _dead(state: _Check) -> pa.Table:
     for at, row in zip(bad, rows, strict=True):
         source = row.pop("source") or {"uri": "", "position": -1}
         reason = Reason(state.reason[at])
-        detail = f"{source['uri']}:{source['position']}: {state.fault[at]}: {_FOUND[reason](row)}"
+        found = _FOUND.get(reason) or _FOUND_IN[state.fault[at]]
+        detail = f"{source['uri']}:{source['position']}: {state.fault[at]}: {found}"
         record = {k: v for k, v in row.items() if v is not None}
         letters.append(dead_letter(reason, source["uri"], source["position"], detail, record, state.fault[at]))
     return pa.Table.from_pylist(letters, schema=DEAD_LETTER.schema)

@@ -6,15 +6,17 @@ from collections.abc import Iterator
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline import storage, tally
 from pipeline.transforms import coder
 from pipeline.transforms.counts import counts
 from pipeline.transforms.pool import PoolOptions, pool
+from pipeline.transforms.shards import text_bytes
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.votes import VoteOptions, votes
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import CORRECTION, EXAMPLE, JUDGEMENT, TURN
+from schemas import CORRECTION, EXAMPLE, JUDGEMENT, SPLITS, TURN
 
 coder.register()
 
@@ -51,11 +53,13 @@ class PoolVotes(beam.DoFn):
         number, table = bucket
         examples, outcomes = pool(table, self._options)
         write_bucket(self._folder, number, examples, EXAMPLE)
-        kinds = {
+        detail = {
             f"examples.{split}.{kind}": n
             for (split, kind), n in examples.select(["split", "kind"]).to_pandas().value_counts().items()
         }
-        yield counts("curate", outcomes, kinds)
+        for split in SPLITS:
+            detail[f"bytes.{split}"] = text_bytes(examples.filter(pc.equal(examples["split"], split)))
+        yield counts("curate", outcomes, detail)
 
 
 class Curate(beam.PTransform):

@@ -79,8 +79,8 @@ class IngestTurns(beam.PTransform):
         return (kept.counts, written) | beam.Flatten()
 
 
-class _Place:
-    """Bucket of a dead letter, by where it stood in the input."""
+class Place:
+    """Partition of dead letters, by where they stood in the input."""
 
     def __init__(self, buckets: int) -> None:
         self._buckets = buckets
@@ -90,6 +90,14 @@ class _Place:
         source = table["source"].combine_chunks()
         where = join(strings(source.field("uri")), strings(source.field("position").cast(pa.string())))
         return np.asarray(hash64(where, "afterword/part/1") % np.uint64(self._buckets), dtype=np.int64)
+
+
+def by_place(dead: pa.Table) -> pa.Table:
+    """Dead letters in the order of the input: file, position, then the rest."""
+    source = dead["source"].combine_chunks()
+    keyed = dead.append_column("uri", source.field("uri")).append_column("at", source.field("position"))
+    ordered = keyed.sort_by([(k, "ascending") for k in ("uri", "at", "reason", "detail", "record")])
+    return ordered.select(dead.column_names)
 
 
 @beam.typehints.with_output_types(pa.Table)
@@ -102,10 +110,7 @@ class _WriteDead(beam.DoFn):
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
         """One bucket."""
         number, table = bucket
-        source = table["source"].combine_chunks()
-        keyed = table.append_column("uri", source.field("uri")).append_column("at", source.field("position"))
-        ordered = keyed.sort_by([(k, "ascending") for k in ("uri", "at", "reason", "detail", "record")])
-        write_bucket(self._folder, number, ordered.select(table.column_names), DEAD_LETTER)
+        write_bucket(self._folder, number, by_place(table), DEAD_LETTER)
         reasons = {f"dead_letter.{r['values']}": r["counts"] for r in table["reason"].value_counts().to_pylist()}
         yield counts("ingest", {"in": table.num_rows, "dead_lettered": table.num_rows}, reasons)
 
@@ -119,7 +124,7 @@ class IngestDeadLetters(beam.PTransform):
 
     def expand(self, dead: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
-        shuffled = dead | Shuffle(_Place(self._buckets), self._mode, f"{self._spill}/dead")
+        shuffled = dead | Shuffle(Place(self._buckets), self._mode, f"{self._spill}/dead")
         return shuffled | "WriteDead" >> beam.ParDo(_WriteDead(self._folder))
 
 

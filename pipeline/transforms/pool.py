@@ -62,6 +62,8 @@ def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int
     """
     if not votes.num_rows:
         return EXAMPLE.empty(), {}
+    # Sums of floats depend on their order, and a shuffle has none.
+    votes = votes.sort_by("turn_id")
     frame = _frame(votes)
     labels = _labels(frame)
     labels["outcome"] = np.select(
@@ -107,6 +109,8 @@ def _labels(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _examples(votes: pa.Table, frame: pd.DataFrame, kept: pd.DataFrame, options: PoolOptions) -> pa.Table:
+    if not len(kept):
+        return EXAMPLE.empty()
     rows = frame[frame["label"].isin(kept.index)]
     number = pd.Series(np.arange(len(kept)), index=kept.index)
     group = number.reindex(rows["label"]).to_numpy()

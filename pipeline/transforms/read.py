@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import zlib
 from collections.abc import Iterator
 
 import apache_beam as beam
 import pyarrow as pa
+import zstandard
 from apache_beam.pvalue import TaggedOutput
 
 from pipeline import readers, tally
 from pipeline.readers.base import dead_letter
-from pipeline.readers.stream import HashingStream, decompress, open_stored
+from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
 from pipeline.transforms import coder
 from pipeline.transforms.check import check
 from schemas import DEAD_LETTER, INPUT, Reason
@@ -40,17 +43,22 @@ class ReadFiles(beam.DoFn):
         path, uri = file
         records = replaced = 0
         stored: HashingStream | None = None
+        salvage: Salvage | None = None
         sha256: str | None = None
         try:
             stored = open_stored(path)
-            for batch in self._reader.read(decompress(stored, path), uri):
+            salvage = decompress(stored, path)
+            for batch in self._reader.read(io.BufferedReader(salvage, 1 << 20), uri):
                 records += batch.records
                 replaced += batch.replaced
                 yield from self._checked(batch)
+            if salvage.error is not None:
+                raise salvage.error
             sha256 = stored.drain()
         except Exception as error:
             # Whatever a codec or a store raises, the file is at fault and the other files go on.
-            detail = f"{uri}: stopped after {records} records ({type(error).__name__}: {str(error)[:200]})"
+            cause = _cause(salvage.error if salvage and salvage.error else error)
+            detail = f"{uri}: stopped after {records} records ({cause})"
             letter = dead_letter(Reason.UNREADABLE_FILE, uri, records, detail, None)
             records += 1
             yield TaggedOutput(DEAD, pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema))
@@ -66,3 +74,11 @@ class ReadFiles(beam.DoFn):
         for tag, table in ((TURNS, turns), (GOLD, batch.gold), (DEAD, batch.dead), (DEAD, refused)):
             if table.num_rows:
                 yield TaggedOutput(tag, table)
+
+
+def _cause(error: Exception) -> str:
+    """What went wrong, without the user's text, which a parser's message may quote, or this machine's paths."""
+    name = type(error).__name__
+    if isinstance(error, OSError) and error.strerror:
+        return f"{name}: {error.strerror}"
+    return f"{name}: {error}" if isinstance(error, EOFError | zlib.error | zstandard.ZstdError) else name

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
+from features.text import flat
 from pipeline import storage, tally
 from pipeline.transforms import coder
+from pipeline.transforms.ingest import by_place
 from pipeline.transforms.write import bucket_path
 from pipeline.writers.nlu import nlu
-from schemas import EXAMPLE, FILE, NLU, SPLITS, Record
+from schemas import DEAD_LETTER, EXAMPLE, FILE, NLU, SPLITS, Record
 
 coder.register()
 
@@ -50,37 +54,52 @@ class ShardPlan:
         return f"{split}-{number - first:05d}-of-{self.shards[split]:05d}.parquet"
 
 
-def plan(rows: dict[str, int], stored: int, shard_bytes: int) -> ShardPlan:
-    """Shards by size: as many as the examples' stored bytes need, and few enough that none stays empty.
+def plan(rows: dict[str, int], sizes: dict[str, int], shard_bytes: int) -> ShardPlan:
+    """Shards by size: as many as the examples' bytes need, and few enough that none stays empty.
 
     Parameters
     ----------
     rows : dict
         Split to examples.
-    stored : int
-        Bytes of the Example files, all splits.
+    sizes : dict
+        Split to bytes of its examples before compression (`text_bytes`); a view's file is smaller.
     shard_bytes : int
         Largest wished size.
     """
-    total = max(sum(rows.values()), 1)
     shards = {}
     for split, n in rows.items():
-        wanted = -(-stored * n // (total * shard_bytes))
+        wanted = -(-sizes.get(split, 0) // shard_bytes)
         # With 50 rows a shard the chance of an empty one is e^-50.
-        shards[split] = max(1, min(int(wanted), n // 50)) if n else 0
+        shards[split] = max(1, min(wanted, n // 50)) if n else 0
     return ShardPlan(shards)
 
 
-@beam.typehints.with_output_types(pa.Table)
-class ReadExamples(beam.DoFn):
-    """Bucket numbers to Example tables."""
+# Numbers, ids, tags and offsets of a row, by rule of thumb.
+_ROW_BYTES: Final = 256
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+
+def text_bytes(examples: pa.Table) -> int:
+    """Bytes that examples take in a view, from their contents alone: the files that hold them are cut and compressed
+    by the number of buckets, and the number of shards must not depend on it.
+    """
+    provenance = flat(examples["provenance"])
+    texts = (flat(examples["utterance"]), provenance.field("turn_ids").flatten(),
+             provenance.field("supporting_turns").flatten())
+    # An utterance stands in a view as text and as tokens, a turn id in JSON with its quotes.
+    lengths = sum(2 * (pc.sum(pc.binary_length(t)).as_py() or 0) for t in texts)
+    return int(lengths + _ROW_BYTES * examples.num_rows)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class ReadBuckets(beam.DoFn):
+    """Bucket numbers to a record's tables."""
+
+    def __init__(self, folder: str, record: Record) -> None:
+        self._folder, self._record = folder, record
 
     def process(self, bucket: int) -> Iterator[pa.Table]:
         """One bucket."""
-        yield storage.read_table(bucket_path(self._folder, bucket), EXAMPLE.schema)
+        yield storage.read_table(bucket_path(self._folder, bucket), self._record.schema)
 
 
 @beam.typehints.with_output_types(pa.Table)
@@ -98,6 +117,20 @@ class WriteShard(beam.DoFn):
         yield write_file(self._folder, f"nlu/data/{name}", nlu(examples), NLU)
         yield write_file(self._folder, f"lineage/data/{name}", examples, EXAMPLE)
         tally.add(examples.num_rows)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class WriteDeadLetters(beam.DoFn):
+    """A shard of dead letters to its file; gives its FILE row."""
+
+    def __init__(self, folder: str, shards: int) -> None:
+        self._folder, self._shards = folder, shards
+
+    def process(self, shard: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+        """One shard."""
+        number, table = shard
+        name = f"dead_letters/data/all-{number:05d}-of-{self._shards:05d}.parquet"
+        yield write_file(self._folder, name, by_place(table), DEAD_LETTER)
 
 
 def write_file(folder: str, path: str, table: pa.Table, record: Record) -> pa.Table:

@@ -29,7 +29,7 @@ coder.register()
 Partition = Callable[[pa.Table], npt.NDArray[np.int64]]
 
 # Rows waiting in a worker before they are cut into buckets and handed on. Larger means fewer, larger pieces.
-SPILL_BYTES: Final = 128 << 20
+SPILL_BYTES: Final = 32 << 20
 NATIVE_BYTES: Final = 64 << 20
 
 
@@ -47,6 +47,8 @@ class KeyHash:
 
 def split(table: pa.Table, bucket: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
     """Cut a table into one piece a bucket, rows in their order; buckets without rows give nothing."""
+    if not table.num_rows:
+        return
     order = np.argsort(bucket, kind="stable")
     ordered = table.take(pa.array(order))
     present, starts = np.unique(bucket[order], return_index=True)

@@ -41,9 +41,9 @@ def votes(turns: pa.Table, judgements: pa.Table, corrections: pa.Table,
     """Votes of a bucket, and what became of the turns that cast none.
 
     A turn with an accepted correction votes for it; one with p(defect) <= `confirm_below` votes for what was
-    executed. Outcomes of the others, the first that holds: `no_consent`, `no_words` (nothing is left of the utterance
-    without punctuation), `uncertain`, `outside_split` (a train user's turn after the cut in time, or a test user's
-    before it).
+    executed. An interpretation without an intent is no label, so it gets no vote. Outcomes of the others, the first
+    that holds: `no_consent`, `no_words` (nothing is left of the utterance without punctuation), `uncertain`,
+    `outside_split` (a train user's turn after the cut in time, or a test user's before it).
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ def votes(turns: pa.Table, judgements: pa.Table, corrections: pa.Table,
     options : VoteOptions
     """
     n = turns.num_rows
-    accepted = corrections.filter(corrections["accepted"])
+    named = pc.is_valid(pc.struct_field(corrections["interpretation"], "intent"))
+    accepted = corrections.filter(pc.and_(corrections["accepted"], named))
     at = pc.index_in(accepted["turn_id"], value_set=flat(judgements["turn_id"])).to_numpy()
     correction = np.full(n, -1, np.int64)
     correction[at] = np.arange(len(at))
@@ -82,11 +83,13 @@ def votes(turns: pa.Table, judgements: pa.Table, corrections: pa.Table,
 
 
 def _executed(turns: pa.Table) -> npt.NDArray[np.int64]:
-    """Flat index of the interpretation acted on; -1 where nothing was."""
+    """Flat index of the interpretation acted on; -1 where nothing was, or nothing with an intent."""
     lists = flat(turns["interpretations"])
     start = list_offsets(lists)[:-1]
     executed = flat(turns["executed"])
-    return np.where(executed.is_valid().to_numpy(zero_copy_only=False), start + executed.fill_null(0).to_numpy(), -1)
+    at = np.where(executed.is_valid().to_numpy(zero_copy_only=False), start + executed.fill_null(0).to_numpy(), -1)
+    named = pc.is_valid(pc.struct_field(lists.flatten(), "intent")).to_numpy(zero_copy_only=False)
+    return np.where((at >= 0) & np.append(named, False)[at], at, -1)
 
 
 def _split(turns: pa.Table, options: VoteOptions) -> tuple[npt.NDArray[np.object_], Mask]:

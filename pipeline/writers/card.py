@@ -24,8 +24,11 @@ def card(manifest: dict[str, Any]) -> str:
         f"| turns judged defective | {label.get('defects', 0):,} ({label.get('defects_certified', 0):,} certified) |",
         f"| turns corrected | {label.get('corrected', 0):,} ({label.get('corrected_certified', 0):,} certified) |",
         f"| examples | {curate.get('kept', 0):,} |",
-        *(f"| examples, {k.removeprefix('examples.').replace('.', ', ')} | {v:,} |"
-          for k, v in sorted(curate.items()) if k.startswith("examples.")),
+        *(
+            f"| examples, {k.removeprefix('examples.').replace('.', ', ')} | {v:,} |"
+            for k, v in sorted(curate.items())
+            if k.startswith("examples.")
+        ),
         "",
         "## How sure",
         "",
@@ -65,5 +68,7 @@ def _threshold(facts: dict[str, Any]) -> str:
     used = f"p >= {facts['value']:.3f}, estimated for precision {facts['wished']:.2f}"
     if facts["certified_at"] is None:
         return f"{used}; no threshold is certified."
-    return (f"{used}; certified from p >= {facts['certified_at']:.2f}: {facts['precision']:.3f} on {facts['labels']} "
-            f"later gold turns, one a user, at least {facts['low']:.3f} with 95% confidence.")
+    return (
+        f"{used}; certified from p >= {facts['certified_at']:.2f}: {facts['precision']:.3f} on {facts['labels']} "
+        f"later gold turns, one a user, at least {facts['low']:.3f} with 95% confidence."
+    )

@@ -55,17 +55,17 @@ def locate(text: str, slot: dict[str, Any]) -> dict[str, Any]:
 
 
 def bio(text: str, slots: Iterable[dict[str, Any]]) -> tuple[list[str], list[str]]:
-    """Whitespace tokens and their tags: B- where a slot starts in the token, I- where it goes on, else O.
+    """Whitespace tokens and their tags: B- on a slot's first token, I- on the next ones, else O.
 
-    Of two slots on one token the first in the list has it.
+    A slot without a name has no tag. Of two slots on one token the first in the list has it; a slot whose first token
+    is taken begins on its next.
     """
     words, tags = [], []
-    spans = [(s["start"], s["end"], s["name"]) for s in slots if s["start"] is not None]
+    spans = [(s["start"], s["end"], s["name"]) for s in slots if s["start"] is not None and s["name"]]
+    before = None
     for token in _TOKEN.finditer(text):
         words.append(token.group())
-        hit = next(((a, b, n) for a, b, n in spans if a < token.end() and b > token.start()), None)
-        if hit is None:
-            tags.append("O")
-        else:
-            tags.append(("B-" if hit[0] >= token.start() else "I-") + hit[2])
+        hit = next((k for k, (a, b, _) in enumerate(spans) if a < token.end() and b > token.start()), None)
+        tags.append("O" if hit is None else ("I-" if hit == before else "B-") + spans[hit][2])
+        before = hit
     return words, tags

@@ -1,0 +1,49 @@
+# The commands of docs/contributing.md. `make install` makes .venv with the locked versions; nothing else is touched.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+DATA   ?= ../shared/data
+OUT    ?= out/quality.json
+STAMP   = $(VENV)/.installed
+
+.PHONY: docs install test test-all lint types lock golden bench-quality bench-memory clean
+
+install: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+test: install
+	$(BIN)/python -m pytest -n 2 -m "not long"
+
+test-all: install
+	$(BIN)/python -m pytest -n 2
+
+lint: install
+	$(BIN)/ruff check .
+
+types: install
+	$(BIN)/mypy
+
+# Only when the versions are to change. Needs uv; writes no addresses.
+lock:
+	uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url --no-annotate --no-header \
+	    --quiet --output-file requirements.lock pyproject.toml
+
+docs: install
+	$(BIN)/python -m pipeline.reference docs
+
+golden: install
+	$(BIN)/python -m tests.golden_files
+
+bench-quality: install
+	$(BIN)/python -m bench.quality --data $(DATA) --out $(OUT)
+
+bench-memory: install
+	$(BIN)/python -m bench.memory --out out/memory.json
+
+clean:
+	rm -rf $(VENV) out build dist *.egg-info

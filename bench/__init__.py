@@ -1,0 +1,1 @@
+"""The figures: quality on human truth, memory, speed; one command each."""

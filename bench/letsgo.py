@@ -1,0 +1,216 @@
+"""Let's Go: real callers of a bus line, with the truth of every hypothesis.
+
+Scored are the transcribed turns with a hypothesis, and only labels that a person gave or that follow from the
+transcription; the reader leaves labels made from the caller's own confirmation out. Folds go by call.
+"""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from features.signals import signals
+from features.timeline import sort
+from models.boost import fit_folds
+from models.calibration import fit_beta
+from models.certify import estimate
+from models.correction import best_alternative
+from models.design import Design, numbers
+from models.folds import subject_folds
+from models.labelling import majority, votes
+from models.metrics import ap, auc, clopper_pearson_low, ece, ece_floor
+from models.training import TrainingTable, TrainOptions, training_table
+from models.weak import weak_labels
+from pipeline.readers.dstc import DstcReader
+from pipeline.transforms.check import check
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+FOLDS: Final = 5
+# Inside a training part: for calibration and thresholds. Another key than the outer folds'.
+INNER_FOLDS: Final = 4
+INNER_KEY: Final = "afterword/inner1"
+SEED: Final = 7
+PRECISION: Final = 0.90
+# No cut passes: nothing is relabelled.
+NEVER: Final = 2.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """The calls as tables: what is scored, and the truth."""
+
+    table: TrainingTable
+    scored: Mask
+    right: F64
+
+    @property
+    def turn(self) -> I64:
+        """Row of each candidate's turn."""
+        return self.table.candidates.turn
+
+
+def load(data: Path) -> Work | None:
+    """Read the calls; None where the data is absent."""
+    path = data / "dstc1_letsgo" / "train3.jsonl.gz"
+    if not path.exists():
+        return None
+    with gzip.open(path) as stream:
+        batches = list(DstcReader().read(stream, path.name))
+    turns, _ = check(pa.concat_tables([b.turns for b in batches]), DstcReader.zone)
+    gold = pa.concat_tables([b.gold for b in batches])
+    transcribed = gold.filter(pa.compute.starts_with(gold["source"], "transcribed/"))
+    table = training_table(signals(sort(turns)), transcribed, FOLDS)
+    return Work(table, ~np.isnan(table.wrong), np.nan_to_num(table.right))
+
+
+def figures(data: Path) -> dict[str, float]:
+    """All figures of this work; empty where the data is absent."""
+    work = load(data)
+    if work is None:
+        return {}
+    out: dict[str, float] = {
+        "calls": len(work.table.signals["subject_id"].unique()),
+        "turns": len(work.scored),
+        "turns_scored": int(work.scored.sum()),
+    }
+    return out | with_gold(work) | without_gold(work) | corrections(work)
+
+
+def nested(design: Design, label: F64, weight: F64, table: TrainingTable, rows: I64) -> tuple[F64, list[F64]]:
+    """Out-of-fold scores, and for each fold the inner out-of-fold scores of its training part (NaN elsewhere).
+
+    Parameters
+    ----------
+    design : Design
+        n rows.
+    label, weight : numpy.ndarray, shape (n,)
+    table : TrainingTable
+    rows : numpy.ndarray of int64, shape (n,)
+        Turn of each row.
+    """
+    fold = table.fold[rows]
+    inner = subject_folds(table.signals["subject_id"], INNER_FOLDS, INNER_KEY)[rows]
+    _, outer = fit_folds(design, label, weight, fold, FOLDS, SEED)
+    inside = []
+    for k in range(FOLDS):
+        part = np.flatnonzero(fold != k)
+        few = Design(design.values[part], design.names)
+        scores = np.full(len(label), np.nan)
+        _, scores[part] = fit_folds(few, label[part], weight[part], inner[part], INNER_FOLDS, SEED)
+        inside.append(scores)
+    return outer, inside
+
+
+def calibrated(outer: F64, inside: list[F64], label: F64, counted: Mask, fold: I64) -> F64:
+    """Scores of each fold through a calibration that was fitted on the others."""
+    out = np.zeros(len(outer))
+    for k, scores in enumerate(inside):
+        learn = counted & (fold != k)
+        out[fold == k] = fit_beta(scores[learn], label[learn])(outer[fold == k])
+    return out
+
+
+def with_gold(work: Work) -> dict[str, float]:
+    """The defect model trained on gold, against 1 - top score."""
+    table, at = work.table, work.scored
+    label = np.nan_to_num(table.wrong)
+    outer, inside = nested(table.turns, label, at.astype(np.float64), table, np.arange(len(at)))
+    p = calibrated(outer, inside, label, at, table.fold)
+    simple = 1.0 - np.nan_to_num(numbers(table.signals["top_score"])).astype(np.float64)
+    return _ranking("defect.gold", label[at], p[at], simple[at]) | {
+        "defect.gold.ece": ece(label[at], p[at]),
+        "defect.gold.ece_floor": ece_floor(p[at]),
+        "defect.gold.baseline.ece": ece(label[at], simple[at]),
+    }
+
+
+def without_gold(work: Work) -> dict[str, float]:
+    """The defect model trained on labelling functions alone, against the rule; the functions' vote beside it."""
+    table, at = work.table, work.scored
+    label = weak_labels(table.turns, table.fold, FOLDS, SEED)
+    _, p = fit_folds(table.turns, label, np.ones(len(label)), table.fold, FOLDS, SEED)
+    truth = np.nan_to_num(table.wrong)
+    vote, _ = majority(votes(table.turns))
+    return _ranking("defect.nogold", truth[at], p[at], rule(table.turns)[at]) | {
+        "defect.nogold.vote.auc": auc(truth[at], vote[at]),
+        "defect.nogold.vote.ap": ap(truth[at], vote[at]),
+    }
+
+
+def rule(design: Design) -> F64:
+    """1 where the next turn negates, goes back or restarts, or the system repeats its question; else 0."""
+    held = [design.select((n,)).values[:, 0] for n in ("negates_next", "goes_back_next", "restarts_next")]
+    repeats = design.select(("system_repeat",)).values[:, 0] >= 0.8
+    return np.asarray(np.any([h > 0 for h in held], axis=0) | repeats, dtype=np.float64)
+
+
+def corrections(work: Work) -> dict[str, float]:
+    """The correction model: turns right before and after taking its best candidate, and relabels at precision .90."""
+    table, turn = work.table, work.turn
+    weight = work.scored[turn].astype(np.float64)
+    outer, inside = nested(table.candidate_rows, work.right, weight, table, turn)
+    mass = np.nan_to_num(table.candidates.evidence[:, table.candidates.names.index("mass")]).astype(np.float64)
+    out = {
+        "top_right.before": _right_share(work, table.candidates.is_top.astype(np.float64)),
+        "top_right.after": _right_share(work, outer),
+        "top_right.baseline.after": _right_share(work, mass),
+        "top_right.oracle": _right_share(work, work.right),
+    }
+    out |= _relabels(work, "relabels90", outer, inside, TrainOptions().margin)
+    # The second-best score by itself can have no lead over the best one, so none is asked of it.
+    return out | _relabels(work, "relabels90.baseline", mass, [mass] * FOLDS, -np.inf)
+
+
+def _right_share(work: Work, score: F64) -> float:
+    """Share of scored turns whose candidate of highest score is right; n-best order breaks ties."""
+    order = np.lexsort((work.table.candidates.entry, -score, work.turn))
+    turn = work.turn[order]
+    first = order[np.append(True, turn[1:] != turn[:-1])]
+    picked = np.zeros(len(work.scored))
+    picked[work.turn[first]] = work.right[first]
+    return float(picked[work.scored].mean())
+
+
+def _relabels(work: Work, name: str, outer: F64, inside: list[F64], margin: float) -> dict[str, float]:
+    """Relabels at the threshold that each training part chose for the wished precision; 0 if they fall short of it.
+
+    As in the product a candidate must also lead every other, the top one among them, by the margin: several of a
+    turn's candidates may be right, and to replace one right reading by another corrects nothing.
+    """
+    n, fold = len(work.scored), work.table.fold
+    taken = right = 0
+    for k, scores in enumerate(inside):
+        learn = work.scored & (fold != k)
+        chosen = best_alternative(work.table.candidates, np.nan_to_num(scores), n)
+        known = learn & (chosen.row >= 0) & (chosen.margin >= margin)
+        cut = estimate(chosen.probability[known], work.right[chosen.row[known]], PRECISION, NEVER)
+        test = best_alternative(work.table.candidates, outer, n)
+        led = (test.row >= 0) & (test.margin >= margin)
+        accepted = work.scored & (fold == k) & led & (test.probability >= cut)
+        taken += int(accepted.sum())
+        right += int(work.right[test.row[accepted]].sum())
+    precision = right / taken if taken else 0.0
+    return {
+        name: float(taken if precision >= PRECISION else 0),
+        f"{name}.made": float(taken),
+        f"{name}.precision": precision,
+        f"{name}.low95": clopper_pearson_low(right, taken) if taken else 0.0,
+    }
+
+
+def _ranking(name: str, truth: F64, score: F64, simple: F64) -> dict[str, float]:
+    return {
+        f"{name}.auc": auc(truth, score),
+        f"{name}.ap": ap(truth, score),
+        f"{name}.baseline.auc": auc(truth, simple),
+        f"{name}.baseline.ap": ap(truth, simple),
+    }

@@ -1,0 +1,131 @@
+"""What other users' turns tell of a candidate: figures pooled over subjects, without any label.
+
+A reading that many users were confident of, that was confirmed and never denied, is likelier than one that
+nobody settled on (the popularity that "reformulation chains" pool, Ponnusamy et al. 2019, arXiv 1911.02557).
+Three keys are pooled: the whole candidate, its slot values under any frame, and its frame as an answer to the
+system's question.
+
+A turn never sees its own subject: the pool is kept by fold of subject, and a turn of fold k reads the other
+folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from features.hashing import hash64, join, strings
+from features.interpretation import list_offsets
+from features.text import flat
+from models.pool import Pool
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+KINDS: Final = ("candidate", "value", "answer")
+# Means over the turns whose best hypothesis has the key; of a signal, or of the best candidate's evidence.
+TURN_FIGURES: Final = ("top_score", "apologises", "cannot_help", "confirmation", "question_repeat")
+TOP_FIGURES: Final = ("echo", "later_top", "later_frame")
+FIGURES: Final = TURN_FIGURES + TOP_FIGURES
+# A key of one subject tells others little, and most keys of a large log are such: left out, the pool stays small.
+MIN_SUBJECTS: Final = 2
+NAMES: Final = tuple(f"prior.{kind}.{f}" for kind in KINDS for f in ("subjects", *FIGURES))
+
+
+@dataclass(frozen=True)
+class Prior:
+    """One pool a kind of key, in the order of `KINDS`."""
+
+    pools: tuple[Pool, ...]
+
+    def features(self, signals: pa.Table, turn: I64, entry: I64, fold: I64) -> F32:
+        """What other folds' subjects tell of each candidate, shape (m, len(NAMES)).
+
+        Parameters
+        ----------
+        signals : pyarrow.Table
+            n Signals rows.
+        turn, entry : numpy.ndarray of int64, shape (m,)
+            Each candidate's row of `signals` and place in its n-best.
+        fold : numpy.ndarray of int64, shape (n,)
+            Fold of each turn's subject, as at the fit.
+        """
+        keys = _keys(signals, turn, entry)
+        parts = [pool.look_up(key, fold[turn]) for pool, key in zip(self.pools, keys, strict=True)]
+        return np.hstack(parts)
+
+    def plain(self) -> list[dict[str, str | list[int]]]:
+        """The pools as plain data, for a JSON file."""
+        return [pool.plain() for pool in self.pools]
+
+    @staticmethod
+    def from_plain(held: Sequence[Mapping[str, str | list[int]]]) -> Prior:
+        """Read what `plain` gave."""
+        return Prior(tuple(Pool.from_plain(entry) for entry in held))
+
+
+def fit_prior(signals: pa.Table, fold: I64, folds: int) -> Prior:
+    """Pool the figures of turns by what their best hypothesis says. Reads no label.
+
+    Parameters
+    ----------
+    signals : pyarrow.Table
+        n Signals rows of whole subjects.
+    fold : numpy.ndarray of int64, shape (n,)
+        Fold of each turn's subject, in [0, folds).
+    folds : int
+    """
+    has = np.flatnonzero(np.diff(list_offsets(flat(signals["candidates"]))) > 0)
+    first = np.zeros(len(has), np.int64)
+    figures = _figures(signals, has)
+    subject = pd.factorize(strings(signals["subject_id"]))[0][has]
+    return Prior(tuple(_pool(key, subject, fold[has], figures, folds) for key in _keys(signals, has, first)))
+
+
+def _pool(key: I64, subject: I64, fold: I64, figures: pd.DataFrame, folds: int) -> Pool:
+    rows = key != 0
+    frame = figures[rows].assign(key=key[rows], fold=fold[rows], subject=subject[rows])
+    once = frame.groupby(["key", "fold", "subject"])[list(FIGURES)].mean()
+    every = once.groupby(level="fold")
+    shared = once.groupby(level="key").size()
+    keys = shared.index[shared >= MIN_SUBJECTS].to_numpy(np.int64)
+    by_fold = once[once.index.get_level_values("key").isin(keys)].groupby(level=["key", "fold"])
+    index = pd.MultiIndex.from_product([keys, range(folds)])
+
+    def whole(values: pd.DataFrame | pd.Series) -> F64:
+        filled = values.reindex(index, fill_value=0).to_numpy(np.float64)
+        return np.asarray(filled.reshape((len(keys), folds, *filled.shape[1:])), dtype=np.float64)
+
+    def of_all(values: pd.DataFrame) -> F64:
+        return np.asarray(values.reindex(range(folds), fill_value=0).to_numpy(np.float64))
+
+    counted = (whole(by_fold.size()), whole(by_fold.count()), whole(by_fold.sum()))
+    return Pool(keys, *counted, of_all(every.count()), of_all(every.sum()))
+
+
+def _figures(signals: pa.Table, rows: I64) -> pd.DataFrame:
+    """The figures of the turns at `rows`, each of which has candidates."""
+    lists = flat(signals["candidates"])
+    top = lists.flatten().take(pa.array(list_offsets(lists)[:-1][rows]))
+    own = {name: signals[name].to_pandas().to_numpy(np.float64, na_value=np.nan)[rows] for name in TURN_FIGURES}
+    of_top = {name: top.field(name).to_pandas().to_numpy(np.float64, na_value=np.nan) for name in TOP_FIGURES}
+    return pd.DataFrame(own | {name: np.minimum(values, 1.0) for name, values in of_top.items()})
+
+
+def _keys(signals: pa.Table, turn: I64, entry: I64) -> tuple[I64, I64, I64]:
+    """The keys of candidates in the order of `KINDS`; 0 = has none."""
+    lists = flat(signals["candidates"])
+    rows = pa.array(list_offsets(lists)[turn] + entry)
+    entries = lists.flatten().take(rows)
+    frame = entries.field("frame_id").to_numpy()
+    question = signals["question_id"].fill_null(0).to_numpy()[turn]
+    pairs = join(frame.astype(str).astype(object), question.astype(str).astype(object))
+    answer = np.where(question != 0, hash64(pairs).view(np.int64), 0)
+    return entries.field("candidate_id").to_numpy(), entries.field("value_id").to_numpy(), answer

@@ -1,0 +1,207 @@
+"""The command `afterword`.
+
+    afterword run --input logs/ --format canonical --out out/ [--config run.toml] [-- --runner=FnApiRunner]
+    afterword verify out/
+
+Exit codes are in docs/cli.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pipeline.errors import AfterwordError, StageError
+
+# Stages in order; kept here too so that `--help` does not import Beam.
+_STAGES = ("ingest", "signals", "train", "label", "curate", "release")
+_SUMMARIES = {
+    "ingest": "read logs to the Turn, Gold and DeadLetter tables",
+    "signals": "compute satisfaction and intent signals",
+    "train": "fit the defect and the correction model",
+    "label": "judge every turn: defect, blame, correction",
+    "curate": "pool judged turns over users to examples",
+    "release": "write shards and manifest, switch CURRENT",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; gives the exit code."""
+    own, beam_args = _split(list(sys.argv[1:] if argv is None else argv))
+    arguments = _parser().parse_args(own)
+    _quiet()
+    try:
+        return int(arguments.run(arguments, beam_args))
+    except AfterwordError as error:
+        print(f"afterword: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("afterword: stopped; the last release stays current", file=sys.stderr)
+        return 130
+
+
+def _split(argv: list[str]) -> tuple[list[str], list[str]]:
+    """Our arguments, and the runner's after `--`."""
+    if "--" in argv:
+        at = argv.index("--")
+        return argv[:at], argv[at + 1 :]
+    return argv, []
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="afterword",
+        description="Implicit feedback in dialog logs, turned into verified supervision.",
+        epilog="Options of the Beam runner follow after --, for example: -- --runner=FnApiRunner",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="version of the code, and exit")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="the main job: all stages, then verify")
+    _reads(run, required=False)
+    run.add_argument(
+        "--from",
+        dest="first",
+        choices=_STAGES,
+        default="ingest",
+        help="begin with this stage; earlier ones are taken as --out holds them",
+    )
+    _common(run)
+    run.set_defaults(run=_run)
+    for stage in _STAGES:
+        command = commands.add_parser(stage, help=_SUMMARIES[stage])
+        if stage == "ingest":
+            _reads(command, required=True)
+        _common(command)
+        command.set_defaults(run=_stage, stage=stage)
+    verify = commands.add_parser("verify", help="prove a release from its files alone")
+    verify.add_argument("release", help="a release folder, or an output folder (its CURRENT is proved)")
+    verify.set_defaults(run=_verify)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Print the version, found only when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from pipeline.version import code_version
+
+        print(f"afterword {code_version()}")
+        parser.exit()
+
+
+def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
+    parser.add_argument(
+        "--input",
+        required=required,
+        metavar="PATH",
+        help="file, folder or glob, on any Beam file system; gz and zst are read",
+    )
+    parser.add_argument("--format", required=required, metavar="NAME", help="reader: canonical, dstc")
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="PATH", help="output folder")
+    parser.add_argument("--config", metavar="FILE", help="TOML file; docs/config.md lists the keys")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="SECTION.KEY=VALUE",
+        dest="overrides",
+        help="set one key of the configuration; may be given several times",
+    )
+    parser.add_argument("--timezone", metavar="ZONE", help="IANA zone of times without an offset")
+
+
+def _quiet() -> None:
+    """Settings that must stand before the libraries are imported."""
+    # Great Expectations sends usage data unless told not to.
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    # Waiting OpenMP threads sleep instead of spinning: on a busy machine spinning costs minutes.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def _context(arguments: argparse.Namespace, beam_args: list[str]) -> Any:
+    import logging
+
+    from pipeline.config import load
+    from pipeline.jobs.context import Context, pipeline_options
+    from pipeline.workspace import Workspace
+
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    overrides = list(arguments.overrides)
+    if arguments.timezone:
+        overrides.append(f'ingest.timezone="{arguments.timezone}"')
+    config = load(arguments.config, overrides)
+    pipeline_options(beam_args)
+    return Context(Workspace(arguments.out.rstrip("/") or "/"), config, beam_args)
+
+
+@contextmanager
+def _alone(out: str) -> Iterator[None]:
+    """Hold an output folder's work area; two runs at once on one folder would mix their stages."""
+    from pathlib import Path
+
+    from pipeline import storage
+
+    if not storage.is_local(out):
+        yield
+        return
+    import fcntl
+
+    storage.make_folder(out)
+    with (Path(out) / ".work.lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StageError(f"{out}: another run is at work here; wait for it, or give another --out") from None
+        yield
+
+
+def _run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from pipeline.closing import closing_table
+    from pipeline.errors import ConfigError
+    from pipeline.jobs import run as job
+
+    if arguments.first == "ingest" and not (arguments.input and arguments.format):
+        raise ConfigError("run: --input and --format are wanted (or --from a later stage)")
+    context = _context(arguments, beam_args)
+    with _alone(arguments.out):
+        result = job.run(context, arguments.input, arguments.format, arguments.first)
+    print(closing_table(result))
+    return 0
+
+
+def _stage(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    import importlib
+
+    context = _context(arguments, beam_args)
+    stage = importlib.import_module(f"pipeline.jobs.{arguments.stage}")
+    with _alone(arguments.out), context.progress.stage(arguments.stage):
+        if arguments.stage == "ingest":
+            stage.run(context, arguments.input, arguments.format)
+        else:
+            stage.run(context)
+    return 0
+
+
+def _verify(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from pipeline import storage
+    from pipeline.publish import publisher
+    from pipeline.verify import verify
+
+    folder = arguments.release.rstrip("/")
+    if not storage.exists(storage.join(folder, "manifest.json")) and storage.exists(storage.join(folder, "CURRENT")):
+        folder = storage.join(folder, "releases", publisher(folder).current() or "")
+    for proof in verify(folder):
+        print(f"verified  {proof}")
+    print(f"release   {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

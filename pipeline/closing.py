@@ -1,0 +1,92 @@
+"""The closing table: what a run found and where its release lies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_DOMAINS = 20
+
+
+def closing_table(result: dict[str, Any]) -> str:
+    """Text of the table.
+
+    Parameters
+    ----------
+    result : dict
+        As `pipeline.jobs.run.summary` gives it.
+    """
+    counts = result["counts"]
+    ingest, label, curate = counts["ingest"], counts["label"], counts["curate"]
+    turns = label.get("kept", 0)
+    lines = [
+        "",
+        *_rows(
+            [
+                (
+                    "turns",
+                    turns,
+                    f"{ingest.get('in', 0):,} records read, {ingest.get('dead_lettered', 0):,} dead letters, "
+                    f"{ingest.get('superseded', 0):,} superseded",
+                ),
+                (
+                    "sessions",
+                    counts["signals"].get("sessions", 0),
+                    f"of {counts['signals'].get('subjects', 0):,} users",
+                ),
+                (
+                    "defects",
+                    label.get("defects", 0),
+                    _threshold(result["thresholds"]["threshold"], result["labels"], label.get("defects_certified", 0)),
+                ),
+                (
+                    "corrections",
+                    label.get("corrected", 0),
+                    _threshold(result["thresholds"]["tau"], result["labels"], label.get("corrected_certified", 0)),
+                ),
+                ("examples", curate.get("kept", 0), _kinds(curate)),
+                ("shards", sum(result["shards"].values()), ", ".join(f"{k} {v}" for k, v in result["shards"].items())),
+            ]
+        ),
+        "",
+        *_domains(result["domains"]),
+        "",
+        f"release   {result['release']}",
+        *(f"verified  {proof}" for proof in result["proofs"]),
+    ]
+    return "\n".join(lines)
+
+
+def _rows(rows: list[tuple[str, int, str]]) -> list[str]:
+    return [f"{name:<12}{number:>12,}   {note}".rstrip() for name, number, note in rows]
+
+
+def _threshold(facts: dict[str, Any], labels: str, certified: int) -> str:
+    text = f"p >= {facts['value']:.2f}, estimated from {labels}"
+    if facts["certified_at"] is None:
+        return f"{text}; none certified"
+    return f"{text}; {certified:,} certified at precision {facts['wished']:.2f}"
+
+
+def _kinds(curate: dict[str, int]) -> str:
+    kinds: dict[str, int] = {}
+    for key, rows in curate.items():
+        if key.startswith("examples."):
+            kind = key.rsplit(".", 1)[1]
+            kinds[kind] = kinds.get(kind, 0) + rows
+    left = {k: curate.get(k, 0) for k in ("below_support", "disagreement", "outvoted", "in_train")}
+    made = ", ".join(f"{n:,} {k}s" for k, n in sorted(kinds.items())) or "none"
+    held = ", ".join(f"{n:,} {k.replace('_', ' ')}" for k, n in left.items() if n)
+    return made + (f"; turns left out: {held}" if held else "")
+
+
+def _domains(domains: dict[str, dict[str, int]]) -> list[str]:
+    """Domains by number of defects, the largest first."""
+    ordered = sorted(domains.items(), key=lambda d: (-d[1].get("defects", 0), d[0]))
+    lines = [f"{'domain':<24}{'turns':>12}{'defects':>12}{'share':>8}{'corrected':>12}"]
+    for name, row in ordered[:_DOMAINS]:
+        turns, defects = row.get("turns", 0), row.get("defects", 0)
+        share = f"{defects / turns:.1%}" if turns else ""
+        lines.append(f"{name[:23]:<24}{turns:>12,}{defects:>12,}{share:>8}{row.get('corrected', 0):>12,}")
+    if len(ordered) > _DOMAINS:
+        lines.append(f"and {len(ordered) - _DOMAINS} more domains, in run.json")
+    return lines

@@ -1,0 +1,87 @@
+"""The main job: every stage in turn, then the release is proved from its files."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from pipeline import storage
+from pipeline.gates.counts import by_domain, by_outcome
+from pipeline.jobs import curate, ingest, label, release, signals, train
+from pipeline.jobs.context import Context
+from pipeline.verify import verify
+from pipeline.version import code_version
+from pipeline.workspace import STAGES
+
+
+def run(context: Context, pattern: str | None, format: str | None, first: str = "ingest") -> dict[str, Any]:
+    """Run the stages from `first` on.
+
+    Parameters
+    ----------
+    context : Context
+    pattern, format : str or None
+        Input and its format; needed where `first` is ingest.
+    first : str
+        Stage to begin with; what earlier ones left in the output folder is used.
+
+    Returns
+    -------
+    dict
+        What the closing table shows, also kept as `<out>/runs/<run_id>/run.json`.
+    """
+    begun = datetime.now(UTC)
+    steps: dict[str, Callable[[], object]] = {
+        "ingest": lambda: ingest.run(context, pattern or "", format or ""),
+        "signals": lambda: signals.run(context),
+        "train": lambda: train.run(context),
+        "label": lambda: label.run(context),
+        "curate": lambda: curate.run(context),
+        "release": lambda: release.run(context),
+    }
+    for stage in STAGES[STAGES.index(first) :]:
+        with context.progress.stage(stage):
+            steps[stage]()
+    release_id = context.workspace.facts("release")["release_id"]
+    folder = storage.join(context.workspace.out, "releases", release_id)
+    with context.progress.stage("verify"):
+        proofs = verify(folder)
+    result = summary(context, folder, proofs)
+    _record(context, begun, result)
+    return result
+
+
+def summary(context: Context, folder: str, proofs: list[str]) -> dict[str, Any]:
+    """The figures of the closing table."""
+    workspace = context.workspace
+    counts = {stage: workspace.counts(stage) for stage in ("ingest", "signals", "label", "curate")}
+    files = storage.files(folder, "*/data/*.parquet")
+    views = sorted({f.rsplit("/data/", 1)[0].rsplit("/", 1)[-1] for f in files})
+    return {
+        "release": folder,
+        "release_id": workspace.facts("release")["release_id"],
+        "counts": {stage: by_outcome(table) for stage, table in counts.items()},
+        "domains": by_domain(counts["label"]),
+        "thresholds": {k: workspace.facts("train")[k] for k in ("threshold", "tau")},
+        "labels": workspace.facts("train")["report"]["labels"],
+        "shards": {v: sum(f"/{v}/data/" in f for f in files) for v in views},
+        "proofs": proofs,
+    }
+
+
+def _record(context: Context, begun: datetime, result: dict[str, Any]) -> None:
+    """All that carries a clock, outside the release."""
+    run_id = f"{begun:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}"
+    facts = {
+        "run_id": run_id,
+        "begun": begun.isoformat(),
+        "ended": datetime.now(UTC).isoformat(),
+        "code": code_version(),
+        "seconds": {k: round(v, 3) for k, v in context.progress.seconds.items()},
+        "rows": context.progress.rows,
+        "result": result,
+    }
+    path = storage.join(context.workspace.out, "runs", run_id, "run.json")
+    storage.write_bytes(path, storage.readable_json(facts))

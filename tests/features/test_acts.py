@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+from build import column, interpretation, turns
+
+from features.lexicon import load
+from features.signals import signals
+
+
+@pytest.mark.parametrize(
+    ("utterance", "act"),
+    [
+        ("no that's wrong", "negates"),
+        ("I said jazz", "negates"),
+        ("Yes please", "affirms"),
+        ("go back", "goes_back"),
+        ("start over", "restarts"),
+    ],
+)
+def test_words_perform_an_act(utterance, act):
+    got = signals(turns({"utterance": "x"}, {"utterance": utterance}))
+    assert column(got, act) == [False, True]
+    assert column(got, f"{act}_next") == [True, None]
+
+
+@pytest.mark.parametrize("utterance", ["nobody knows", "yesterday", "the start of it"])
+def test_words_that_only_begin_alike_perform_none(utterance):
+    got = signals(turns({"utterance": utterance}))
+    assert [column(got, act)[0] for act in ("negates", "affirms", "goes_back", "restarts")] == [False] * 4
+
+
+def test_a_named_intent_outweighs_the_words():
+    got = signals(turns({"utterance": "no", "nbest": [interpretation("affirm")]}))
+    assert column(got, "affirms") == [True]
+    assert column(got, "negates") == [False]
+
+
+def test_the_second_turn_after_counts_any_friction():
+    rows = [{"utterance": u} for u in ("a", "b", "go back", "c")]
+    assert column(signals(turns(*rows)), "negates_second") == [True, False, None, None]
+
+
+def test_a_confirmation_ends_affirmed_denied_open_or_unasked():
+    ask = {"response": "Jazz. Is that right?"}
+    got = signals(
+        turns(ask, {"utterance": "yes", **ask}, {"utterance": "no", **ask}, {"utterance": "what", **ask})
+    )
+    assert column(got, "asks_confirmation") == [True] * 4
+    assert column(got, "confirmation") == [1, -1, 0, None]
+    assert column(signals(turns({"response": "Done."}, {"utterance": "yes"})), "confirmation") == [None, None]
+
+
+def test_the_systems_acts_are_false_without_a_text():
+    got = signals(turns({"response": None}, {"response": "Sorry, I don't know that."}))
+    assert column(got, "apologises") == [False, True]
+    assert column(got, "cannot_help") == [False, True]
+
+
+def test_the_prompt_is_the_previous_answer_where_not_logged():
+    got = signals(turns({"response": "Sorry. Is that right?"}, {}, {"prompt": "Go on."}))
+    assert column(got, "prompt_apologises") == [False, True, False]
+    assert column(got, "asked_confirmation") == [False, True, False]
+
+
+def test_an_unknown_language_names_the_known_ones():
+    with pytest.raises(LookupError, match="en"):
+        load("xx")

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from models.correction import best_alternative, weak_candidate_labels
+from models.design import EVIDENCE, CandidateTable
+
+
+def _table(turn, entry, later=None, affirmed=None):
+    turn, entry = np.array(turn), np.array(entry)
+    evidence = np.zeros((len(turn), len(EVIDENCE)), np.float32)
+    evidence[:, EVIDENCE.index("later_top")] = 0 if later is None else later
+    evidence[:, EVIDENCE.index("affirmed_after")] = 0 if affirmed is None else affirmed
+    zeros = np.zeros(len(turn), np.int64)
+    return CandidateTable(turn=turn, entry=entry, candidate_id=zeros, support_offset=zeros, is_top=entry == 0,
+                          evidence=evidence)
+
+
+def test_the_best_alternative_is_never_the_top_and_its_margin_counts_the_top():
+    table = _table([0, 0, 0, 1], [0, 1, 2, 0])
+    choice = best_alternative(table, np.array([0.5, 0.8, 0.6, 0.9]), 2)
+    assert choice.row.tolist() == [1, -1]
+    assert choice.probability.tolist() == [0.8, 0.0]
+    assert choice.margin[0] == pytest.approx(0.2)
+
+
+def test_the_margin_is_negative_where_the_top_is_likelier():
+    choice = best_alternative(_table([0, 0], [0, 1]), np.array([0.7, 0.4]), 1)
+    assert choice.margin[0] == pytest.approx(-0.3)
+
+
+def test_n_best_order_breaks_a_tie():
+    choice = best_alternative(_table([0, 0, 0], [0, 2, 1]), np.array([0.1, 0.4, 0.4]), 1)
+    assert choice.row.tolist() == [2]
+
+
+def test_weak_labels_share_the_defect_by_later_evidence():
+    table = _table([0, 0, 0], [0, 1, 2], later=[5, 1, 0], affirmed=[0, 1, 0])
+    label = weak_candidate_labels(table, np.array([0.8]))
+    # The alternative has 1 + 2 of evidence against 1 for "none of them"; the top's own evidence is no alternative's.
+    assert label.tolist() == pytest.approx([0.2, 0.8 * 3 / 4, 0.0])

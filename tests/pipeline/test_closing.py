@@ -1,0 +1,51 @@
+from pipeline.closing import closing_table
+
+RESULT = {
+    "release": "out/releases/abc",
+    "counts": {
+        "ingest": {"in": 1200, "kept": 1100, "dead_lettered": 90, "superseded": 10},
+        "signals": {"sessions": 40, "subjects": 30},
+        "label": {"kept": 1100, "defects": 200, "defects_certified": 50, "corrected": 20, "corrected_certified": 0},
+        "curate": {
+            "kept": 12,
+            "examples.train.correction": 2,
+            "examples.train.confirmation": 9,
+            "examples.test.confirmation": 1,
+            "below_support": 7,
+        },
+    },
+    "domains": {
+        "music": {"turns": 900, "defects": 60, "corrected": 5},
+        "bus": {"turns": 200, "defects": 140, "corrected": 15},
+    },
+    "thresholds": {
+        "threshold": {"value": 0.62, "wished": 0.9, "certified_at": 0.95},
+        "tau": {"value": 0.8, "wished": 0.9, "certified_at": None},
+    },
+    "labels": "gold",
+    "shards": {"lineage": 2, "nlu": 2},
+    "proofs": ["the counts of 4 stages close"],
+}
+
+
+def test_the_table_says_what_was_found_by_domain_the_worst_first():
+    text = closing_table(RESULT)
+    lines = text.splitlines()
+    music, bus = (next(k for k, line in enumerate(lines) if line.startswith(d)) for d in ("music", "bus"))
+    assert bus < music
+    assert lines[bus].split() == ["bus", "200", "140", "70.0%", "15"]
+
+
+def test_what_is_certified_and_what_is_estimated_is_told_apart():
+    text = closing_table(RESULT)
+    assert "p >= 0.62, estimated from gold; 50 certified at precision 0.90" in text
+    assert "p >= 0.80, estimated from gold; none certified" in text
+
+
+def test_examples_by_kind_and_what_was_left_out():
+    assert "10 confirmations, 2 corrections; turns left out: 7 below support" in closing_table(RESULT)
+
+
+def test_a_domain_without_turns_has_no_share():
+    result = RESULT | {"domains": {"new": {"defects": 0}}}
+    assert "%" not in closing_table(result).split("domain", 1)[1]

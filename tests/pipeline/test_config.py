@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import Config, load, parse_time
+from pipeline.errors import ConfigError
+
+
+def from_file(tmp_path: Path, text: str, *overrides: str) -> Config:
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    return load(str(path), list(overrides))
+
+
+def test_nothing_given_is_the_defaults():
+    assert load(None, []) == Config()
+
+
+def test_a_file_sets_keys_and_the_command_line_wins(tmp_path: Path):
+    config = from_file(tmp_path, "[curate]\nmin_users = 4\nmin_agreement = 1\n", "curate.min_users=5")
+    assert (config.curate.min_users, config.curate.min_agreement) == (5, 1.0)
+    assert isinstance(config.curate.min_agreement, float)
+
+
+@pytest.mark.parametrize(
+    ("override", "section", "key", "value"),
+    [
+        ("curate.min_users=3", "curate", "min_users", 3),
+        ("curate.test_share = 0.25", "curate", "test_share", 0.25),
+        ("ingest.timezone=Europe/Berlin", "ingest", "timezone", "Europe/Berlin"),
+        ('ingest.timezone="Europe/Berlin"', "ingest", "timezone", "Europe/Berlin"),
+        ("shuffle.mode=native", "shuffle", "mode", "native"),
+        ("curate.test_from=2026-03-01T00:00:00Z", "curate", "test_from", "2026-03-01T00:00:00Z"),
+    ],
+)
+def test_values_on_the_command_line(override: str, section: str, key: str, value: object):
+    assert getattr(getattr(load(None, [override]), section), key) == value
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ("nonsense", "section.key=value is wanted"),
+        ("min_users=3", "section.key=value is wanted"),
+        ("curate.=3", "section.key=value is wanted"),
+        ("curate.min_user=3", "unknown key 'min_user'.*min_users"),
+        ("curation.min_users=3", "unknown key 'curation'.*curate"),
+        ("curate.min_users=three", "int is wanted, found 'three'"),
+        ("curate.min_users=2.5", "int is wanted, found 2.5"),
+        ("curate.min_users=true", "int is wanted, found True"),
+        ("curate.test_share=true", "float is wanted, found True"),
+        ("curate.min_users=", "int is wanted"),
+        ("curate.min_users=0", "curate.min_users = 0: at least 1"),
+        ("curate.test_share=1.5", "a number from 0 to 1"),
+        ("curate.min_agreement=-0.1", "a number from 0 to 1"),
+        ("curate.confirm_below=nan", "a number from 0 to 1"),
+        ("train.folds=1", "at least 2"),
+        ("sample.train_rows=0", "at least 1"),
+        ("release.shard_bytes=0", "at least 1"),
+        ("shuffle.bucket_bytes=0", "at least 1"),
+        ("shuffle.mode=memory", "auto, spill or native"),
+        ("signals.language=xx", "signals.language"),
+        ("signals.session_gap=-1", "session_gap"),
+        ("signals.rephrase_turns=0", "rephrase_turns"),
+        ("signals.horizon=0", "horizon"),
+        ("train.weak_threshold=2", "a number from 0 to 1"),
+        ("ingest.timezone=Mars/Olympus", "IANA zone"),
+        ("curate.test_from=2026-03-01T00:00:00", "ISO 8601 with an offset"),
+        ("curate.test_from=2026-03-01", "ISO 8601 with an offset"),
+        ("curate.test_from=soon", "ISO 8601 with an offset"),
+        ("release.interval_start=2026-03-01T00:00:00Z", "go together"),
+    ],
+)
+def test_what_is_refused_and_what_the_message_says(override: str, says: str):
+    with pytest.raises(ConfigError, match=says):
+        load(None, [override])
+
+
+def test_an_interval_must_end_after_it_starts():
+    day = ["2026-03-02T00:00:00Z", "2026-03-01T00:00:00Z"]
+    with pytest.raises(ConfigError, match="not after"):
+        load(None, [f"release.interval_start={day[0]}", f"release.interval_end={day[1]}"])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("curate = 5", "a table of keys is wanted"),
+        ("[curate", "not TOML"),
+        ("[curate]\nx = 1", "unknown key 'x'"),
+        ("[nope]\n", "unknown key 'nope'"),
+        ("\xff", "unknown key|not TOML"),
+    ],
+)
+def test_a_file_that_is_refused_is_named(tmp_path: Path, text: str, says: str):
+    with pytest.raises(ConfigError, match=says) as error:
+        from_file(tmp_path, text)
+    assert "run.toml" in str(error.value)
+
+
+def test_an_override_of_what_is_no_section_is_refused(tmp_path: Path):
+    with pytest.raises(ConfigError, match="curate"):
+        from_file(tmp_path, "curate = 5", "curate.min_users=3")
+
+
+def test_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"none\.toml: cannot be read"):
+        load(str(tmp_path / "none.toml"), [])
+
+
+def test_a_bare_time_in_a_file_is_its_text(tmp_path: Path):
+    config = from_file(tmp_path, "[curate]\ntest_from = 2026-03-01T00:00:00Z\n")
+    assert parse_time(config.curate.test_from or "", "x").isoformat() == "2026-03-01T00:00:00+00:00"
+
+
+def test_the_resolved_form_holds_every_key_but_how_rows_are_shuffled():
+    resolved = load(None, ["shuffle.mode=native", "curate.min_users=3"]).resolved()
+    assert "shuffle" not in resolved and resolved["curate"]["min_users"] == 3
+    assert resolved == load(None, ["curate.min_users=3"]).resolved()

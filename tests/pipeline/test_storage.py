@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipeline import storage
+
+SCHEMA = pa.schema([("a", pa.string()), ("b", pa.list_(pa.int32())), ("t", pa.timestamp("us", "UTC"))])
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = str(tmp_path / "a")
+    storage.write_bytes(path, b"old")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        storage.write_bytes(path, b"new")
+    assert Path(path).read_bytes() == b"old"
+    assert storage.files(str(tmp_path)) == [path], "a temporary file is taken for a whole one"
+
+
+def test_a_table_comes_back_under_its_schema_and_twice_is_the_same_bytes(tmp_path: Path):
+    table = pa.table({"a": ["x", None], "b": [[1], None], "t": [0, None]}, schema=SCHEMA)
+    path = str(tmp_path / "sub" / "t.parquet")
+    storage.write_table(path, table)
+    assert storage.read_table(path, SCHEMA).equals(table)
+    assert storage.read_table(path, SCHEMA, ["b"]).column_names == ["b"]
+    split = pa.concat_tables([table.slice(0, 1), table.slice(1)]).replace_schema_metadata({"x": "y"})
+    assert storage.encode(split) == storage.encode(table)
+
+
+def test_a_table_of_another_schema_is_refused_by_name(tmp_path: Path):
+    path = str(tmp_path / "t.parquet")
+    storage.write_table(path, pa.table({"a": [1]}))
+    with pytest.raises(ValueError, match=r"t\.parquet: not the schema"):
+        storage.read_table(path, pa.schema([("b", pa.int64())]))
+
+
+def test_equal_values_are_equal_json_bytes():
+    assert storage.canonical_json({"b": 1, "a": "ü"}) == '{"a":"ü","b":1}'.encode()
+    assert storage.readable_json({"b": 1, "a": 2}).endswith(b"}\n")
+
+
+def test_what_is_not_there_can_be_removed(tmp_path: Path):
+    storage.remove(str(tmp_path / "none"))
+    storage.write_bytes(str(tmp_path / "d" / "e" / "f"), b"")
+    storage.remove(str(tmp_path / "d"))
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize(("path", "local"), [("out", True), ("/a/b", True), ("gs://b/o", False), ("s3://b", False)])
+def test_which_paths_are_local(path: str, local: bool):
+    assert storage.is_local(path) is local

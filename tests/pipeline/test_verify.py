@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from synthetic import copy
+
+from pipeline import manifest as manifests
+from pipeline import storage
+from pipeline.errors import VerifyError
+from pipeline.verify import verify
+from schemas import EXAMPLE, NLU
+
+
+@pytest.fixture
+def release(released: Path, tmp_path: Path) -> Path:
+    """A release folder that a test may spoil."""
+    folder = next((released / "releases").iterdir())
+    return copy(folder, tmp_path / folder.name)
+
+
+def edit(release: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the manifest in place."""
+    path = release / manifests.NAME
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_bytes(storage.readable_json(manifest))
+
+
+def rewrite(release: Path, view: str, change: Callable[[pa.Table], pa.Table], split: str = "train") -> str:
+    """Change a view's first file of a split, and make its size, rows and hash in the manifest true again."""
+    record = {"lineage": EXAMPLE, "nlu": NLU}[view]
+    path = next((release / view / "data").glob(f"{split}-*"))
+    data = storage.encode(change(storage.read_table(str(path), record.schema)))
+    path.write_bytes(data)
+    name = path.relative_to(release).as_posix()
+    edit(release, lambda m: m["files"][name].update(bytes=len(data), sha256=storage.sha256(data)))
+    return name
+
+
+def put(table: pa.Table, column: str, values: list[Any]) -> pa.Table:
+    at = table.column_names.index(column)
+    return table.set_column(at, table.schema.field(at), pa.array(values, table.schema.field(at).type))
+
+
+def refused(release: Path, says: str) -> None:
+    with pytest.raises(VerifyError, match=says):
+        verify(str(release))
+
+
+def test_a_release_as_written_is_proved(release: Path):
+    proofs = verify(str(release))
+    assert len(proofs) == 5 and "unique, traceable, supported" in proofs[-1]
+    assert verify(f"{release}/") == proofs
+    assert json.loads((release / manifests.NAME).read_text())["closing"]["curate"]["kept"] > 10
+
+
+def test_a_flipped_byte_names_its_file(release: Path):
+    path = next((release / "nlu" / "data").glob("train-*"))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    refused(release, r"nlu/data/train-00000-of-00001\.parquet: \d+ bytes with SHA-256")
+
+
+def test_a_missing_file_is_named(release: Path):
+    (release / "README.md").unlink()
+    refused(release, r"README\.md: listed in the manifest, but missing")
+
+
+@pytest.mark.parametrize("name", ["nlu/data/train-00009-of-00009.parquet", "nlu/data/evil", ".hidden", "x/y.txt"])
+def test_a_further_file_is_named(release: Path, name: str):
+    (release / name).parent.mkdir(exist_ok=True)
+    (release / name).write_bytes(b"x")
+    refused(release, f"not in the manifest: {name}")
+
+
+def test_leftovers_of_a_crashed_write_are_no_further_files(release: Path):
+    (release / "nlu" / "data" / ".tmp-0123-train-00000-of-00001.parquet").write_bytes(b"x")
+    verify(str(release))
+
+
+@pytest.mark.parametrize("stage", ["ingest", "signals", "label", "curate"])
+def test_counts_that_do_not_close_name_their_stage(release: Path, stage: str):
+    def change(manifest: dict[str, Any]) -> None:
+        for held in ("closing", "counts"):
+            manifest[held][stage]["kept"] += 1
+
+    edit(release, change)
+    refused(release, f"stage {stage}: ")
+
+
+def test_counts_that_differ_from_those_that_close_name_their_stage(release: Path):
+    edit(release, lambda m: m["counts"]["label"].update(kept=1))
+    refused(release, "stage label: the counts say")
+
+
+def test_counts_that_close_but_do_not_hand_on_name_the_stage(release: Path):
+    def change(manifest: dict[str, Any]) -> None:
+        for held in ("closing", "counts"):
+            manifest[held]["label"] |= {"in": 1, "kept": 1}
+
+    edit(release, change)
+    refused(release, "stage label: 1 rows in, ingest kept")
+
+
+def test_rows_that_do_not_match_the_manifest_name_the_file(release: Path):
+    name = rewrite(release, "nlu", lambda t: t.slice(1))
+    refused(release, f"{name}: .* rows, the manifest says")
+
+
+def test_fewer_examples_than_were_counted_are_named_by_view(release: Path):
+    for view in ("nlu", "lineage"):
+        name = rewrite(release, view, lambda t: t.slice(1))
+        edit(release, lambda m, name=name: m["files"][name].update(rows=m["files"][name]["rows"] - 1))
+    refused(release, "nlu: .* rows written, .* counted")
+
+
+def test_a_renamed_folder_is_not_that_release(release: Path):
+    refused(release.rename(release.with_name("other")), "the folder is named other")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["identity"].update(parent="x"),
+        lambda m: m["identity"]["config"]["curate"].update(min_users=1),
+        lambda m: m["identity"]["inputs"].pop(),
+        lambda m: m.update(release_id="0" * 64),
+    ],
+)
+def test_a_changed_identity_does_not_give_the_id(release: Path, change: Callable[[dict[str, Any]], object]):
+    edit(release, change)
+    refused(release, "does not follow from its identity")
+
+
+def test_an_interval_that_the_configuration_does_not_have_is_refused(release: Path):
+    edit(release, lambda m: m.update(interval={"start": "2026-03-01T00:00:00Z", "end": "2026-03-02T00:00:00Z"}))
+    refused(release, "interval")
+
+
+def test_an_example_that_occurs_twice_is_found_even_with_true_hashes(release: Path):
+    for view, key in (("lineage", "example_id"), ("nlu", "id")):
+        rewrite(release, view, lambda t, key=key: put(t, key, [t[key][1].as_py(), *t[key].to_pylist()[1:]]))
+    refused(release, "an example id occurs twice")
+
+
+def test_view_and_lineage_hold_the_same_examples(release: Path):
+    rewrite(release, "nlu", lambda t: put(t, "id", ["f" * 32, *t["id"].to_pylist()[1:]]))
+    refused(release, "do not hold the same examples")
+
+
+@pytest.mark.parametrize(("column", "value"), [("support", 1), ("agreement", 0.5)])
+def test_support_and_agreement_under_the_minimum_name_the_example(release: Path, column: str, value: float):
+    rewrite(release, "lineage", lambda t: put(t, column, [value, *t[column].to_pylist()[1:]]))
+    refused(release, r"lineage: [0-9a-f]{32} has support")
+
+
+def test_a_turn_in_two_splits_is_named(release: Path):
+    train = next((release / "lineage" / "data").glob("train-*"))
+    turn = storage.read_table(str(train), EXAMPLE.schema)["provenance"][0].as_py()["turn_ids"][0]
+
+    def leak(table: pa.Table) -> pa.Table:
+        held = table["provenance"].to_pylist()
+        held[0]["turn_ids"] = [*held[0]["turn_ids"], turn]
+        return put(table, "provenance", held)
+
+    rewrite(release, "lineage", leak, split="test")
+    refused(release, f"turn {turn} stands in two splits")
+
+
+def test_a_table_of_another_schema_names_its_file(release: Path):
+    path = next((release / "nlu" / "data").glob("train-*"))
+    data = storage.encode(pa.table({"id": ["x"]}))
+    path.write_bytes(data)
+    name = path.relative_to(release).as_posix()
+    edit(release, lambda m: m["files"][name].update(bytes=len(data), sha256=storage.sha256(data), rows=1))
+    refused(release, f"{name}: cannot be read as nlu")
+
+
+def test_a_schema_that_this_code_does_not_know_names_the_code_that_does(release: Path):
+    edit(release, lambda m: [f.update(schema="0" * 64) for p, f in m["files"].items() if p.startswith("nlu/")])
+    refused(release, "verify with the code that wrote it: 0.1.0")
+
+
+def test_a_view_that_is_none_is_refused(release: Path):
+    data = (next((release / "nlu" / "data").glob("train-*"))).read_bytes()
+    (release / "sft").mkdir()
+    (release / "sft" / "x.parquet").write_bytes(data)
+    edit(
+        release,
+        lambda m: m["files"].update(
+            {"sft/x.parquet": {"bytes": len(data), "sha256": storage.sha256(data), "rows": 1, "schema": NLU.digest}}
+        ),
+    )
+    refused(release, "sft/x.parquet: no view")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, r"no manifest\.json"),
+        ("{", "not JSON"),
+        ("[]", "format"),
+        ('{"format": "other/1"}', "format"),
+        ('{"format": "afterword-release/1"}', "lacks"),
+    ],
+)
+def test_a_manifest_that_is_none(release: Path, text: str | None, says: str):
+    path = release / manifests.NAME
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    refused(release, says)

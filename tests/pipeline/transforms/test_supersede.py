@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+from build import START, turns
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.transforms.ingest import Place, by_place, supersede
+from schemas import DEAD_LETTER
+
+
+def at(seconds: int | None) -> Any:
+    return None if seconds is None else START + timedelta(seconds=seconds)
+
+
+def version(turn_id: str, received: int | None, uri: str, position: int, text: str) -> dict[str, Any]:
+    return {
+        "turn_id": turn_id,
+        "received_time": at(received),
+        "source": {"uri": uri, "position": position},
+        "utterance": text,
+    }
+
+
+def kept(*rows: dict[str, Any]) -> list[str]:
+    return supersede(turns(*rows))["utterance"].to_pylist()
+
+
+def test_the_row_received_last_stays():
+    assert kept(version("t", 9, "a", 1, "new"), version("t", 3, "b", 2, "old")) == ["new"]
+
+
+def test_a_row_without_received_time_counts_as_received_first():
+    assert kept(version("t", None, "z", 9, "unknown"), version("t", -(10**9), "a", 1, "known")) == ["known"]
+
+
+def test_of_rows_received_together_the_later_file_then_the_later_line_stays():
+    assert kept(version("t", 5, "b", 1, "file b"), version("t", 5, "a", 7, "file a")) == ["file b"]
+    assert kept(version("t", None, "a", 10, "line 10"), version("t", None, "a", 9, "line 9")) == ["line 10"]
+
+
+def test_the_same_id_under_two_subjects_is_one_turn():
+    got = supersede(
+        turns(version("t", 1, "a", 1, "x") | {"subject_id": "u"}, version("t", 2, "a", 2, "y") | {"subject_id": "v"})
+    )
+    assert got["subject_id"].to_pylist() == ["v"]
+
+
+def test_other_turns_are_untouched_and_no_rows_give_none():
+    assert kept(version("a", 1, "f", 1, "x"), version("b", 1, "f", 1, "x")) == ["x", "x"]
+    assert supersede(turns()).num_rows == 0
+
+
+ROWS = st.lists(
+    st.builds(
+        version,
+        st.sampled_from("abc"),
+        st.none() | st.integers(0, 2),
+        st.sampled_from("fg"),
+        st.integers(1, 3),
+        st.sampled_from("xyz"),
+    ),
+    max_size=8,
+)
+
+
+@given(ROWS, st.randoms(use_true_random=False))
+def test_one_row_an_id_whatever_the_order_they_come_in(rows: list[dict[str, Any]], draw: random.Random):
+    # One place holds one record.
+    rows = list({(r["source"]["uri"], r["source"]["position"]): r | {"sequence": 0, "at": 0.0} for r in rows}.values())
+    first = supersede(turns(*rows))
+    assert first["turn_id"].to_pylist() == sorted({r["turn_id"] for r in rows})
+    draw.shuffle(rows)
+    assert supersede(turns(*rows)).equals(first)
+
+
+def letters(*places: tuple[str, int]) -> pa.Table:
+    rows = [{"reason": "invalid_json", "source": {"uri": u, "position": p}, "detail": "x"} for u, p in places]
+    return pa.Table.from_pylist(rows, schema=DEAD_LETTER.schema)
+
+
+def test_dead_letters_are_ordered_as_the_input_is():
+    got = by_place(letters(("b", 1), ("a", 10), ("a", 9)))
+    assert [(s["uri"], s["position"]) for s in got["source"].to_pylist()] == [("a", 9), ("a", 10), ("b", 1)]
+
+
+def test_a_dead_letters_bucket_follows_from_its_place():
+    buckets = Place(1000)(letters(("a", 1), ("a", 2), ("a", 1), ("b", 1)))
+    assert buckets[0] == buckets[2] and len(set(buckets.tolist())) == 3

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.writers.nlu import bio, locate, nlu
+from schemas import EXAMPLE, NLU
+
+
+def slot(name: str, value: str | None, start: int | None = None, end: int | None = None) -> dict[str, Any]:
+    return {"name": name, "value": value, "start": start, "end": end}
+
+
+def tags(text: str, *slots: dict[str, Any]) -> list[str]:
+    return bio(text, [locate(text, s) for s in slots])[1]
+
+
+def test_a_slot_of_several_tokens_begins_once():
+    assert tags("fly to new york city now", slot("to", "new york city")) == ["O", "O", "B-to", "I-to", "I-to", "O"]
+
+
+def test_a_logged_span_wins_over_the_first_place_of_the_value():
+    assert tags("two for two", slot("n", "two", 8, 11)) == ["O", "O", "B-n"]
+    assert tags("two for two", slot("n", "two")) == ["B-n", "O", "O"]
+
+
+@pytest.mark.parametrize(("start", "end"), [(5, 3), (-1, 2), (0, 99), (3, 3), (None, 3)])
+def test_a_span_outside_the_text_is_looked_for_anew(start: int | None, end: int | None):
+    assert locate("go to rome", slot("to", "rome", start, end))["start"] == 6
+
+
+def test_a_value_that_does_not_stand_in_the_text_has_no_span_and_no_tag():
+    found = locate("go there", slot("to", "rome"))
+    assert (found["start"], found["end"]) == (None, None)
+    assert bio("go there", [found]) == (["go", "there"], ["O", "O"])
+    assert locate("go there", slot("to", None))["start"] is None
+    assert locate("go there", slot("to", ""))["start"] is None
+
+
+def test_only_whole_words_count_and_letter_case_does_not():
+    assert tags("romeo goes to Rome", slot("to", "rome")) == ["O", "O", "O", "B-to"]
+
+
+def test_a_value_with_signs_of_patterns_is_text():
+    assert tags("c++ (7.5)", slot("a", "c++"), slot("b", "(7.5)")) == ["B-a", "B-b"]
+
+
+def test_of_overlapping_slots_the_first_has_the_token():
+    assert tags("new york city", slot("a", "york city"), slot("b", "new york")) == ["B-b", "B-a", "I-a"]
+    assert tags("new york city", slot("b", "new york"), slot("a", "york city")) == ["B-b", "I-b", "B-a"]
+
+
+def test_a_slot_inside_a_token_tags_it():
+    assert tags("7pm-9pm ok", slot("from", None, 0, 3), slot("to", None, 4, 7)) == ["B-from", "O"]
+
+
+def test_two_slots_of_one_name_side_by_side_both_begin():
+    assert tags("eggs milk", slot("item", "eggs"), slot("item", "milk")) == ["B-item", "B-item"]
+
+
+def test_a_slot_without_a_name_has_no_tag():
+    assert tags("to rome", slot(None, "rome")) == ["O", "O"]  # type: ignore[arg-type]
+
+
+def test_offsets_are_code_points():
+    text = "\U0001f600 nai\u0308ve caf\u00e9"
+    found = locate(text, slot("x", "caf\u00e9"))
+    assert text[found["start"] : found["end"]] == "caf\u00e9" and found["start"] == 9
+    assert tags(text, slot("x", "\U0001f600"), slot("y", "nai\u0308ve")) == ["B-x", "B-y", "O"]
+
+
+TEXTS = st.text(st.sampled_from("ab \u0308\U0001f600\t."), max_size=12)
+
+
+@given(
+    TEXTS,
+    st.lists(
+        st.builds(slot, st.sampled_from("xy"), TEXTS, st.none() | st.integers(0, 12), st.none() | st.integers(0, 12)),
+        max_size=3,
+    ),
+)
+def test_tokens_and_tags_go_together(text: str, slots: list[dict[str, Any]]):
+    located = [locate(text, s) for s in slots]
+    words, marks = bio(text, located)
+    assert words == text.split() and len(marks) == len(words)
+    for before, mark in zip(["O", *marks], marks, strict=False):
+        assert not mark.startswith("I-") or before[2:] == mark[2:]
+    for given_slot, found in zip(slots, located, strict=True):
+        if found["start"] is not None:
+            assert 0 <= found["start"] < found["end"] <= len(text)
+        assert (found["name"], found["value"]) == (given_slot["name"], given_slot["value"])
+
+
+def test_the_view_holds_each_example_in_its_fields():
+    example = {
+        "example_id": "e",
+        "locale": "en",
+        "utterance": "to rome",
+        "domain": None,
+        "intent": "go",
+        "kind": "correction",
+        "slots": [slot("to", "rome")],
+        "blame": "asr",
+        "confidence": 0.75,
+        "support": 3,
+        "agreement": 1.0,
+        "certified": True,
+        "split": "train",
+        "weight": 0.75,
+        "provenance": {
+            "turn_ids": ["t"],
+            "supporting_turns": [],
+            "defect_model_id": "d",
+            "correction_model_id": "c",
+            "policies": ["ü"],
+        },
+    }
+    table = nlu(pa.Table.from_pylist([example, example | {"example_id": "f", "slots": None}], schema=EXAMPLE.schema))
+    assert table.schema.equals(NLU.schema)
+    first, second = table.to_pylist()
+    assert (first["id"], first["text"], first["tokens"], first["ner_tags"]) == (
+        "e",
+        "to rome",
+        ["to", "rome"],
+        ["O", "B-to"],
+    )
+    assert json.loads(first["slots"]) == [{"name": "to", "value": "rome", "start": 3, "end": 7}]
+    assert json.loads(first["provenance"]) == example["provenance"] and "ü" in first["provenance"]
+    assert (second["slots"], second["ner_tags"]) == ("[]", ["O", "O"])
+    assert nlu(EXAMPLE.empty()).num_rows == 0
