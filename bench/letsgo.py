@@ -19,7 +19,7 @@ from features.signals import signals
 from features.timeline import sort
 from models.boost import fit_folds
 from models.calibration import fit_beta
-from models.certify import estimate
+from models.certify import estimate_each
 from models.correction import best_alternative
 from models.design import Design, numbers
 from models.folds import subject_folds
@@ -192,7 +192,7 @@ def _relabels(work: Work, name: str, outer: F64, inside: list[F64], margin: floa
         learn = work.scored & (fold != k)
         chosen = best_alternative(work.table.candidates, np.nan_to_num(scores), n)
         known = learn & (chosen.row >= 0) & (chosen.margin >= margin)
-        cut = estimate(chosen.probability[known], work.right[chosen.row[known]], PRECISION, NEVER)
+        cut = estimate_each(chosen.probability[known], work.right[chosen.row[known]], PRECISION, NEVER)
         test = best_alternative(work.table.candidates, outer, n)
         led = (test.row >= 0) & (test.margin >= margin)
         accepted = work.scored & (fold == k) & led & (test.probability >= cut)

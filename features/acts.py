@@ -10,9 +10,7 @@ from features.neighbours import shift
 from features.timeline import Timeline
 
 
-def user_acts(
-    normalised: pa.Array, intent: pa.Array, line: Timeline, lexicon: Lexicon
-) -> dict[str, pa.Array]:
+def user_acts(normalised: pa.Array, intent: pa.Array, line: Timeline, lexicon: Lexicon) -> dict[str, pa.Array]:
     """Acts of this turn and of the next; `<act>_next` is null at a session's last turn.
 
     `negates_second` is true where the turn after the next negates, goes back or restarts.

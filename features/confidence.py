@@ -122,7 +122,5 @@ def asr(hypotheses: pa.Array, line: Timeline) -> dict[str, pa.Array]:
         "asr_confidence": own,
         "asr_confidence_next": shift(own, line, 1),
         "asr_margin": masked(margin, ~np.isnan(margin), pa.float32()),
-        "asr_hypotheses": pc.if_else(
-            hypotheses.is_valid(), pa.array(count, pa.int32()), pa.scalar(None, pa.int32())
-        ),
+        "asr_hypotheses": pc.if_else(hypotheses.is_valid(), pa.array(count, pa.int32()), pa.scalar(None, pa.int32())),
     }

@@ -39,9 +39,7 @@ def consensus(candidates: Candidates, pooled: Pooled, near: int = NEAR) -> dict[
     for apart in range(1, near + 1):
         left = np.flatnonzero((turn[apart:] == turn[:-apart]) & (frame[apart:] == frame[:-apart]))
         right = left + apart
-        like = process.cpdist(
-            values[left].tolist(), values[right].tolist(), scorer=fuzz.ratio, dtype=np.float64
-        )
+        like = process.cpdist(values[left].tolist(), values[right].tolist(), scorer=fuzz.ratio, dtype=np.float64)
         like = np.asarray(like, dtype=np.float64) / 100.0
         support[left] += like * mass[right]
         support[right] += like * mass[left]

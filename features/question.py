@@ -54,9 +54,7 @@ def _questions(text: pa.Array, lexicon: Lexicon) -> pa.Array:
     return pc.if_else(pc.equal(kept, ""), pa.scalar(None, pa.string()), kept)
 
 
-def question_repeat(
-    prompt: pa.Array, response: pa.Array, line: Timeline, lexicon: Lexicon
-) -> dict[str, pa.Array]:
+def question_repeat(prompt: pa.Array, response: pa.Array, line: Timeline, lexicon: Lexicon) -> dict[str, pa.Array]:
     """Which question the prompt asks, and how far the answer asks it again.
 
     `question_repeat` is rapidfuzz's token-set ratio of the two questions: 1 where the words of one are all in

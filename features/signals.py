@@ -18,7 +18,23 @@ from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
 
 @dataclass(frozen=True)
 class SignalOptions:
-    """Numbers that decide what a signal sees; the reasons stand at each default."""
+    """Numbers that decide what a signal sees; the reasons stand at each default.
+
+    Attributes
+    ----------
+    session_gap : float
+        A pause longer than so many seconds ends a session: the usual cut for voice assistants.
+    session_cap : int
+        A session of more turns goes on in a next segment, so that one runaway client cannot fill a worker.
+    rephrase_turns : int
+        How many turns ahead a rephrase is looked for.
+    rephrase_gap : float
+        A rephrase further away than so many seconds is a new request more often than a repair.
+    horizon : int
+        Turns on either side whose readings still speak of the same wish.
+    language : str
+        Lexicon of the user's and the system's words.
+    """
 
     session_gap: float = SESSION_GAP_S
     session_cap: int = SESSION_CAP
@@ -51,9 +67,7 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     hypotheses = flatten(turns["interpretations"])
     pooled = confidence.pool(hypotheses)
     said_before, said_after = _system_texts(turns, line)
-    utterance, prompt, response = (
-        normalise(t) for t in (distinct(turns["utterance"]), said_before, said_after)
-    )
+    utterance, prompt, response = (normalise(t) for t in (distinct(turns["utterance"]), said_before, said_after))
 
     columns = _keys(turns, line)
     columns |= gaps.gaps(turns, line) | gaps.barge_in(turns, line)
@@ -81,9 +95,7 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
 def _system_texts(turns: pa.Table, line: Timeline) -> tuple[pa.Array, pa.Array]:
     """The system's words before and after each request, held once where they are the same."""
     response = flat(turns["response"])
-    both = distinct(
-        pa.concat_arrays([system_repeat.prompts(flat(turns["prompt"]), response, line), response])
-    )
+    both = distinct(pa.concat_arrays([system_repeat.prompts(flat(turns["prompt"]), response, line), response]))
     return both[: turns.num_rows], both[turns.num_rows :]
 
 

@@ -93,9 +93,7 @@ def likeness(left: Sequence[str], right: Sequence[str]) -> F32:
     return score
 
 
-def likeness_held(
-    left: pa.Array, right: pa.Array, scorer: Callable[[Sequence[str], Sequence[str]], F32]
-) -> F32:
+def likeness_held(left: pa.Array, right: pa.Array, scorer: Callable[[Sequence[str], Sequence[str]], F32]) -> F32:
     """Score pairs of texts, shape (n,), NaN where either is null; pairs of dictionary-encoded texts once
     each.
 

@@ -30,15 +30,11 @@ def word_masks(texts: npt.NDArray[np.object_]) -> U64:
     owner = np.repeat(np.arange(len(lists)), np.diff(list_offsets(lists)))
     bit = hash_texts(lists.flatten()) % np.uint64(64 * WORDS)
     masks = np.zeros((len(lists), WORDS), np.uint64)
-    np.bitwise_or.at(
-        masks, (owner, (bit >> np.uint64(6)).astype(np.int64)), np.uint64(1) << (bit & np.uint64(63))
-    )
+    np.bitwise_or.at(masks, (owner, (bit >> np.uint64(6)).astype(np.int64)), np.uint64(1) << (bit & np.uint64(63)))
     return np.asarray(masks[held.indices.to_numpy()], dtype=np.uint64)
 
 
-def may_hold(
-    texts: U64, words: U64, text: npt.NDArray[np.int64], word: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
+def may_hold(texts: U64, words: U64, text: npt.NDArray[np.int64], word: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Whether `texts[text]` may hold every word of `words[word]`; False is certain. Shape (k,)."""
     out = np.ones(len(text), bool)
     for k in range(WORDS):

@@ -53,6 +53,8 @@ SATISFIED: Final[dict[str, Callable[[Column], Mask]]] = {
     ),
     "rated high": lambda s: s("explicit_rating") >= RATED_HIGH,
 }
+# The user says it outright; the others are traces.
+EXPLICIT: Final = frozenset({"confirmation denied", "rated low", "confirmed", "rated high"})
 
 
 def votes(design: Design) -> Votes:
@@ -76,10 +78,11 @@ def majority(cast: Votes) -> tuple[F64, F64]:
 
 
 def waterfall(cast: Votes) -> tuple[F64, Mask]:
-    """Label by order: one vote for a defect outweighs any for satisfaction.
+    """Label by order: explicit feedback first, then traces (Park et al. 2020 call it the waterfall).
 
-    Trouble leaves one trace and is then repaired, so the turns after it look fine (explicit before implicit,
-    the "waterfall" of Park et al. 2020).
+    What the user says outright (a rating, the answer to a confirmation) settles a turn, a complaint before praise.
+    Without it one trace of trouble outweighs any of satisfaction: trouble leaves one trace and is then repaired, so
+    the turns after it look fine.
 
     Returns
     -------
@@ -87,6 +90,9 @@ def waterfall(cast: Votes) -> tuple[F64, Mask]:
         1 defect, 0 satisfied, 0.5 where no function votes.
     voted : numpy.ndarray of bool, shape (n,)
     """
-    against, in_favour = (cast > 0).any(axis=1), (cast < 0).any(axis=1)
-    label = np.where(against, 1.0, np.where(in_favour, 0.0, 0.5))
-    return np.asarray(label, dtype=np.float64), np.asarray(against | in_favour, dtype=bool)
+    names = [*DEFECT, *SATISFIED]
+    explicit = np.array([name in EXPLICIT for name in names])
+    said, seen = cast[:, explicit], cast[:, ~explicit]
+    steps = [(said > 0), (said < 0), (seen > 0), (seen < 0)]
+    label = np.select([step.any(axis=1) for step in steps], [1.0, 0.0, 1.0, 0.0], 0.5)
+    return np.asarray(label, dtype=np.float64), np.asarray((cast != 0).any(axis=1), dtype=bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from features.hashing import strings
 from features.interpretation import hex_id
-from models.certify import Threshold, certify, estimate
+from models.certify import Threshold, certify, estimate, estimate_each
 from models.correction import CorrectionModel, best_alternative, fit_correction
 from models.defect import DefectModel, fit_defect
 from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
@@ -21,6 +22,8 @@ from models.weak import weak_labels
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+# Scores, labels, wished precision, fallback; to a threshold.
+Estimator = Callable[[F64, F64, float, float], float]
 
 
 @dataclass(frozen=True)
@@ -152,8 +155,8 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
         options.weak_weight,
         options.seed,
     )
-    threshold = _defect_threshold(table, p_defect, early, options)
-    tau = _correction_threshold(table, p_defect >= threshold.value, p_correct, early, options)
+    threshold = _defect_threshold(table, p_defect, options)
+    tau = _correction_threshold(table, p_defect >= threshold.value, p_correct, options)
     return Models(table.prior, defect, correction, threshold, tau, options, _report(table, early))
 
 
@@ -187,30 +190,29 @@ def earlier_rows(signals: pa.Table, wrong: F64, certify_share: float) -> Mask:
 
 
 def _certified(
-    score: F64, truth: F64, rows: Mask, early: Mask, table: TrainingTable, options: TrainOptions, fallback: float
+    score: F64, truth: F64, rows: Mask, table: TrainingTable, options: TrainOptions, fallback: float, by: Estimator
 ) -> Threshold:
     """Estimate on earlier gold, then prove on later gold."""
+    early = table.early
     known = rows & ~np.isnan(truth)
     at = early & known
-    estimated = estimate(score[at], truth[at], options.precision, fallback)
+    estimated = by(score[at], truth[at], options.precision, fallback)
     later = np.flatnonzero(~early & known)
     subjects, turn_ids = strings(table.signals["subject_id"]), strings(table.signals["turn_id"])
     return certify(score[later], truth[later] >= 0.5, subjects[later], turn_ids[later], options.precision, estimated)
 
 
-def _defect_threshold(table: TrainingTable, p_defect: F64, early: Mask, options: TrainOptions) -> Threshold:
-    everywhere = np.ones(len(early), bool)
-    return _certified(p_defect, table.wrong, everywhere, early, table, options, options.weak_threshold)
+def _defect_threshold(table: TrainingTable, p_defect: F64, options: TrainOptions) -> Threshold:
+    everywhere = np.ones(len(table.early), bool)
+    return _certified(p_defect, table.wrong, everywhere, table, options, options.weak_threshold, estimate)
 
 
-def _correction_threshold(
-    table: TrainingTable, is_defect: Mask, p_correct: F64, early: Mask, options: TrainOptions
-) -> Threshold:
+def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, options: TrainOptions) -> Threshold:
     """Tau over the alternatives that would be accepted at it: of defective turns, with the margin."""
-    choice = best_alternative(table.candidates, p_correct, len(early))
+    choice = best_alternative(table.candidates, p_correct, len(table.early))
     eligible = is_defect & (choice.row >= 0) & (choice.margin >= options.margin)
     truth = np.where(choice.row >= 0, table.right[choice.row], np.nan)
-    return _certified(choice.probability, truth, eligible, early, table, options, options.weak_tau)
+    return _certified(choice.probability, truth, eligible, table, options, options.weak_tau, estimate_each)
 
 
 def _report(table: TrainingTable, early: Mask) -> dict[str, float | int | str | None]:

@@ -129,10 +129,13 @@ def _context(arguments: argparse.Namespace, beam_args: list[str]) -> Any:
     import logging
 
     from pipeline.config import load
+    from pipeline.errors import ConfigError
     from pipeline.jobs.context import Context, pipeline_options
     from pipeline.workspace import Workspace
 
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    if any(c in arguments.out for c in "*?["):
+        raise ConfigError(f"--out {arguments.out}: a name without * ? [ is wanted; Beam takes them for patterns")
     overrides = list(arguments.overrides)
     if arguments.timezone:
         overrides.append(f'ingest.timezone="{arguments.timezone}"')

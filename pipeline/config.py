@@ -194,11 +194,15 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
 def _check(config: Config) -> Config:
     """Bounds that a type does not say."""
     shares = {
-        "train.precision": config.train.precision, "train.margin": config.train.margin,
-        "train.certify_share": config.train.certify_share, "train.weak_weight": config.train.weak_weight,
-        "train.weak_threshold": config.train.weak_threshold, "train.weak_tau": config.train.weak_tau,
+        "train.precision": config.train.precision,
+        "train.margin": config.train.margin,
+        "train.certify_share": config.train.certify_share,
+        "train.weak_weight": config.train.weak_weight,
+        "train.weak_threshold": config.train.weak_threshold,
+        "train.weak_tau": config.train.weak_tau,
         "curate.min_agreement": config.curate.min_agreement,
-        "curate.confirm_below": config.curate.confirm_below, "curate.test_share": config.curate.test_share,
+        "curate.confirm_below": config.curate.confirm_below,
+        "curate.test_share": config.curate.test_share,
     }
     for name, value in shares.items():
         if not 0.0 <= value <= 1.0:
@@ -206,9 +210,12 @@ def _check(config: Config) -> Config:
     least_of = {
         "signals.session_gap": (config.signals.session_gap, 0),
         "signals.rephrase_gap": (config.signals.rephrase_gap, 0),
-        "signals.rephrase_turns": (config.signals.rephrase_turns, 1), "signals.horizon": (config.signals.horizon, 1),
-        "train.folds": (config.train.folds, 2), "curate.min_users": (config.curate.min_users, 1),
-        "sample.train_rows": (config.sample.train_rows, 1), "signals.session_cap": (config.signals.session_cap, 1),
+        "signals.rephrase_turns": (config.signals.rephrase_turns, 1),
+        "signals.horizon": (config.signals.horizon, 1),
+        "train.folds": (config.train.folds, 2),
+        "curate.min_users": (config.curate.min_users, 1),
+        "sample.train_rows": (config.sample.train_rows, 1),
+        "signals.session_cap": (config.signals.session_cap, 1),
         "shuffle.bucket_bytes": (config.shuffle.bucket_bytes, 1),
         "release.shard_bytes": (config.release.shard_bytes, 1),
     }
@@ -231,9 +238,11 @@ def _check_times(config: Config) -> None:
     if zone is not None and zone not in zoneinfo.available_timezones():
         raise ConfigError(f"ingest.timezone = {zone!r}: an IANA zone is wanted, for example Europe/Berlin")
     release = config.release
-    for name, value in (("curate.test_from", config.curate.test_from),
-                        ("release.interval_start", release.interval_start),
-                        ("release.interval_end", release.interval_end)):
+    for name, value in (
+        ("curate.test_from", config.curate.test_from),
+        ("release.interval_start", release.interval_start),
+        ("release.interval_end", release.interval_end),
+    ):
         if value is not None:
             parse_time(value, name)
     if (release.interval_start is None) != (release.interval_end is None):

@@ -63,9 +63,11 @@ def _files(folder: str, manifest: dict[str, Any]) -> str:
             raise VerifyError(f"{full}: listed in the manifest, but missing")
         data = storage.read_bytes(full)
         if len(data) != facts["bytes"] or storage.sha256(data) != facts["sha256"]:
-            raise VerifyError(f"{full}: {len(data)} bytes with SHA-256 {storage.sha256(data)}; "
-                              f"the manifest says {facts['bytes']} with {facts['sha256']}")
-    found = {p[len(folder.rstrip("/")) + 1:] for p in storage.files(folder, "**")}
+            raise VerifyError(
+                f"{full}: {len(data)} bytes with SHA-256 {storage.sha256(data)}; "
+                f"the manifest says {facts['bytes']} with {facts['sha256']}"
+            )
+    found = {p[len(folder.rstrip("/")) + 1 :] for p in storage.files(folder, "**")}
     extra = sorted(found - set(manifest["files"]) - {manifests.NAME})
     if extra:
         raise VerifyError(f"{folder}: not in the manifest: {', '.join(extra[:5])}")
@@ -128,11 +130,16 @@ def _examples(folder: str, manifest: dict[str, Any]) -> str:
     if sorted(ids) != sorted(nlu["id"].to_pylist()):
         raise VerifyError("nlu and lineage do not hold the same examples")
     options = manifest["identity"]["config"]["curate"]
-    low = [e for e in lineage.select(["example_id", "support", "agreement"]).to_pylist()
-           if e["support"] < options["min_users"] or e["agreement"] < options["min_agreement"]]
+    low = [
+        e
+        for e in lineage.select(["example_id", "support", "agreement"]).to_pylist()
+        if e["support"] < options["min_users"] or e["agreement"] < options["min_agreement"]
+    ]
     if low:
-        raise VerifyError(f"lineage: {low[0]['example_id']} has support {low[0]['support']} and agreement "
-                          f"{low[0]['agreement']}, under the minimum")
+        raise VerifyError(
+            f"lineage: {low[0]['example_id']} has support {low[0]['support']} and agreement "
+            f"{low[0]['agreement']}, under the minimum"
+        )
     owner: dict[str, str] = {}
     for split, provenance in zip(lineage["split"].to_pylist(), lineage["provenance"].to_pylist(), strict=True):
         for turn in provenance["turn_ids"]:
@@ -151,4 +158,3 @@ def _read(folder: str, path: str, record: Record) -> pa.Table:
         return storage.read_table(storage.join(folder, path), record.schema)
     except (pa.ArrowInvalid, ValueError, OSError) as error:
         raise VerifyError(f"{path}: cannot be read as {record.name} ({error})") from None
-

@@ -41,8 +41,8 @@ def run(context: Context, pattern: str, format: str) -> None:
         If nothing matches, or no usable turn was found. The last release stays current.
     """
     reader = readers.reader(format)
-    found = find(pattern, reader.suffixes)
     workspace = context.workspace
+    found = find(pattern, reader.suffixes, workspace.out)
     workspace.begin("ingest")
     if found.skipped:
         context.progress.note(
@@ -54,8 +54,10 @@ def run(context: Context, pattern: str, format: str) -> None:
     _finish(context, found, format, buckets)
 
 
-def find(pattern: str, suffixes: tuple[str, ...]) -> Found:
+def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None) -> Found:
     """Files of an input: a file, a folder (with all below it), or a glob, on any Beam file system.
+
+    What lies in `out` is no input, so that a folder of logs may hold the output too.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def find(pattern: str, suffixes: tuple[str, ...]) -> Found:
         # A folder stands for all below it, and so does each one that a glob matches and that holds the files.
         listed = FileSystems.match([storage.join(pattern, "**")])[0].metadata_list
     files, skipped = [], []
-    for meta in sorted(listed, key=lambda m: m.path):
+    for meta in sorted((m for m in listed if not _is_below(m.path, out)), key=lambda m: m.path):
         uri = meta.path.rsplit("/", 1)[-1] if is_file else meta.path[len(base.rstrip("/")) :].lstrip("/")
         if is_file or bare_suffix(meta.path) in suffixes:
             files.append((meta.path, uri or meta.path, meta.size_in_bytes))
@@ -88,6 +90,14 @@ def find(pattern: str, suffixes: tuple[str, ...]) -> Found:
             f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob"
         )
     return Found(files, skipped)
+
+
+def _is_below(path: str, folder: str | None) -> bool:
+    if folder is None:
+        return False
+    if storage.is_local(path) and storage.is_local(folder):
+        return Path(path).resolve().is_relative_to(Path(folder).resolve())
+    return path.startswith(f"{folder.rstrip('/')}/")
 
 
 def _first_wild(pattern: str) -> int:

@@ -111,8 +111,9 @@ def _without_surrogates(value: Any) -> Any:
     return value if clean == text else json.loads(clean)
 
 
-def dead_letter(reason: Reason, uri: str, position: int, detail: str, record: object,
-                field: str | None = None) -> dict[str, Any]:
+def dead_letter(
+    reason: Reason, uri: str, position: int, detail: str, record: object, field: str | None = None
+) -> dict[str, Any]:
     """One DeadLetter row. `record` is stored as its shape: no text of the user leaves through a dead letter."""
     return {
         "reason": str(reason),

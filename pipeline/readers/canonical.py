@@ -114,7 +114,8 @@ def _one_object_a_line(block: bytes, lines: int) -> bool:
 def _finite(table: pa.Table) -> bool:
     """No NaN and no infinity, which Arrow reads but JSON does not have."""
     numbers = (
-        table["explicit_rating"], table["propensity"],
+        table["explicit_rating"],
+        table["propensity"],
         pc.struct_field(pc.list_flatten(table["asr"]), "confidence"),
         pc.struct_field(pc.list_flatten(table["interpretations"]), "score"),
     )
@@ -241,7 +242,8 @@ def _interpretations(value: Any) -> Any:
         return value
     return [
         {**each, "slots": [_slot(s) for s in each["slots"]]}
-        if isinstance(each, dict) and isinstance(each.get("slots"), list) else each
+        if isinstance(each, dict) and isinstance(each.get("slots"), list)
+        else each
         for each in value
     ]
 
@@ -315,7 +317,11 @@ def _parquet_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     values = table[field.name]
     if pa.types.is_timestamp(values.type):
         zoned = values.type.tz is not None
-        text = pc.strftime(values.cast(pa.timestamp("us", values.type.tz)).cast(
-            pa.timestamp("us", "UTC") if zoned else pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%S")
+        text = pc.strftime(
+            values.cast(pa.timestamp("us", values.type.tz)).cast(
+                pa.timestamp("us", "UTC") if zoned else pa.timestamp("us")
+            ),
+            format="%Y-%m-%dT%H:%M:%S",
+        )
         return pc.binary_join_element_wise(text, "Z" if zoned else "", "")
     return values.cast(field.type)

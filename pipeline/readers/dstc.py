@@ -82,27 +82,29 @@ def _turns(call: dict[str, Any], uri: str, position: int) -> list[tuple[dict[str
         asr = sorted(live["asr-hyps"], key=lambda h: -h["score"])
         slu = sorted(live["slu-hyps"], key=lambda h: -h["score"])
         hypotheses = [{**h, "status": status} for h in slu]
-        out.append((
-            {
-                "turn_id": f"{call['session-id']}:{turn['turn-index']}",
-                "conversation_id": call["session-id"],
-                "sequence": turn["turn-index"],
-                "event_time": _time(start, turn["input"]["start-time"]),
-                "locale": "en-US",
-                "channel": "phone",
-                "prompt": turn["output"]["transcript"],
-                "utterance": asr[0]["asr-hyp"] if asr else "",
-                "asr": [{"text": h["asr-hyp"], "confidence": h["score"]} for h in asr],
-                "interpretations": [_interpretation(h) for h in slu],
-                "executed": 0 if slu else None,
-                "response": logged[index + 1]["output"]["transcript"] if index + 1 < len(logged) else None,
-                "source": {"uri": uri, "position": position},
-                "extra": json.dumps(
-                    {"restart": turn["restart"], "dialog-acts": turn["output"]["dialog-acts"]}, sort_keys=True
-                ),
-            },
-            hypotheses,
-        ))
+        out.append(
+            (
+                {
+                    "turn_id": f"{call['session-id']}:{turn['turn-index']}",
+                    "conversation_id": call["session-id"],
+                    "sequence": turn["turn-index"],
+                    "event_time": _time(start, turn["input"]["start-time"]),
+                    "locale": "en-US",
+                    "channel": "phone",
+                    "prompt": turn["output"]["transcript"],
+                    "utterance": asr[0]["asr-hyp"] if asr else "",
+                    "asr": [{"text": h["asr-hyp"], "confidence": h["score"]} for h in asr],
+                    "interpretations": [_interpretation(h) for h in slu],
+                    "executed": 0 if slu else None,
+                    "response": logged[index + 1]["output"]["transcript"] if index + 1 < len(logged) else None,
+                    "source": {"uri": uri, "position": position},
+                    "extra": json.dumps(
+                        {"restart": turn["restart"], "dialog-acts": turn["output"]["dialog-acts"]}, sort_keys=True
+                    ),
+                },
+                hypotheses,
+            )
+        )
     return out
 
 

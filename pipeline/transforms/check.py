@@ -105,8 +105,13 @@ def _turn_ids(turns: pa.Table) -> pa.Array:
     if not missing.any():
         return given
     micros = flat(turns["event_time"]).cast(pa.int64()).cast(pa.string())
-    parts = [turns["subject_id"], turns["conversation_id"], micros, turns["sequence"].cast(pa.string()),
-             turns["utterance"]]
+    parts = [
+        turns["subject_id"],
+        turns["conversation_id"],
+        micros,
+        turns["sequence"].cast(pa.string()),
+        turns["utterance"],
+    ]
     return pc.if_else(pa.array(missing), pa.array(hash128_hex(join(*(strings(p) for p in parts))), pa.string()), given)
 
 

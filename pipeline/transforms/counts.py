@@ -13,8 +13,12 @@ from schemas import COUNT
 coder.register()
 
 
-def counts(stage: str, closing: Mapping[str, int], detail: Mapping[str, int] | None = None,
-           domains: Mapping[tuple[str, str | None], int] | None = None) -> pa.Table:
+def counts(
+    stage: str,
+    closing: Mapping[str, int],
+    detail: Mapping[str, int] | None = None,
+    domains: Mapping[tuple[str, str | None], int] | None = None,
+) -> pa.Table:
     """COUNT rows of a stage.
 
     Parameters

@@ -84,8 +84,19 @@ def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int
 
 def _frame(votes: pa.Table) -> pd.DataFrame:
     """Scalars of the votes, with `label` numbering (split, utterance, label id)."""
-    names = ["turn_id", "subject_id", "split", "pool_key", "label_id", "utterance", "kind", "blame", "probability",
-             "certified", "policy"]
+    names = [
+        "turn_id",
+        "subject_id",
+        "split",
+        "pool_key",
+        "label_id",
+        "utterance",
+        "kind",
+        "blame",
+        "probability",
+        "certified",
+        "policy",
+    ]
     frame = votes.select(names).to_pandas()
     frame["label"] = frame.groupby(["split", "pool_key", "label_id"], sort=True).ngroup()
     return frame
@@ -136,10 +147,19 @@ def _examples(votes: pa.Table, frame: pd.DataFrame, kept: pd.DataFrame, options:
         "split": pa.array(kept["split"].astype(object).to_numpy(), pa.string()),
         "weight": kept["probability"].to_numpy(),
     }
-    ids = hash128_hex(join(*(np.asarray(v, dtype=object) for v in (
-        strings(table["split"]), kept["pool_key"].astype(object).to_numpy(),
-        kept["label_id"].astype(str).astype(object).to_numpy(), strings(table["kind"]),
-    ))))
+    ids = hash128_hex(
+        join(
+            *(
+                np.asarray(v, dtype=object)
+                for v in (
+                    strings(table["split"]),
+                    kept["pool_key"].astype(object).to_numpy(),
+                    kept["label_id"].astype(str).astype(object).to_numpy(),
+                    strings(table["kind"]),
+                )
+            )
+        )
+    )
     examples = pa.table({"example_id": pa.array(ids, pa.string())} | table)
     return EXAMPLE.conform(examples).sort_by("example_id")
 
@@ -152,8 +172,9 @@ def _typical(rows: pd.DataFrame, group: npt.NDArray[np.int64]) -> npt.NDArray[np
     return ordered.drop_duplicates("group")["at"].to_numpy()
 
 
-def _most_frequent(values: pd.Series, group: npt.NDArray[np.int64], counted: npt.NDArray[np.bool_]
-                   ) -> npt.NDArray[np.object_]:
+def _most_frequent(
+    values: pd.Series, group: npt.NDArray[np.int64], counted: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.object_]:
     """Most frequent value a group over the counted rows (ties: the first by name); `none` where none is counted."""
     out = np.full(int(group.max()) + 1, "none", dtype=object)
     table = pd.DataFrame({"group": group, "value": values.astype(object).to_numpy()})[counted]

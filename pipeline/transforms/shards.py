@@ -83,8 +83,11 @@ def text_bytes(examples: pa.Table) -> int:
     by the number of buckets, and the number of shards must not depend on it.
     """
     provenance = flat(examples["provenance"])
-    texts = (flat(examples["utterance"]), provenance.field("turn_ids").flatten(),
-             provenance.field("supporting_turns").flatten())
+    texts = (
+        flat(examples["utterance"]),
+        provenance.field("turn_ids").flatten(),
+        provenance.field("supporting_turns").flatten(),
+    )
     # An utterance stands in a view as text and as tokens, a turn id in JSON with its quotes.
     lengths = sum(2 * (pc.sum(pc.binary_length(t)).as_py() or 0) for t in texts)
     return int(lengths + _ROW_BYTES * examples.num_rows)
@@ -137,6 +140,11 @@ def write_file(folder: str, path: str, table: pa.Table, record: Record) -> pa.Ta
     """Write one file of a release; gives its FILE row."""
     data = storage.encode(record.conform(table))
     storage.write_bytes(storage.join(folder, path), data)
-    row = {"path": path, "rows": table.num_rows, "bytes": len(data), "sha256": storage.sha256(data),
-           "schema": record.digest}
+    row = {
+        "path": path,
+        "rows": table.num_rows,
+        "bytes": len(data),
+        "sha256": storage.sha256(data),
+        "schema": record.digest,
+    }
     return pa.Table.from_pylist([row], schema=FILE.schema)

@@ -36,8 +36,9 @@ class ComputeSignals(beam.DoFn):
         tally.add(table.num_rows)
         sessions = len(table["session_id"].unique())
         subjects = len(table["subject_id"].unique())
-        yield counts("signals", {"in": turns.num_rows, "kept": table.num_rows},
-                     {"sessions": sessions, "subjects": subjects})
+        yield counts(
+            "signals", {"in": turns.num_rows, "kept": table.num_rows}, {"sessions": sessions, "subjects": subjects}
+        )
 
 
 @beam.typehints.with_output_types(pa.Table)

@@ -36,8 +36,9 @@ class VoteOptions:
     test_from: datetime | None = None
 
 
-def votes(turns: pa.Table, judgements: pa.Table, corrections: pa.Table,
-          options: VoteOptions) -> tuple[pa.Table, dict[str, int]]:
+def votes(
+    turns: pa.Table, judgements: pa.Table, corrections: pa.Table, options: VoteOptions
+) -> tuple[pa.Table, dict[str, int]]:
     """Votes of a bucket, and what became of the turns that cast none.
 
     A turn with an accepted correction votes for it; one with p(defect) <= `confirm_below` votes for what was
@@ -102,9 +103,16 @@ def _split(turns: pa.Table, options: VoteOptions) -> tuple[npt.NDArray[np.object
     return names, later.to_numpy(zero_copy_only=False) == test
 
 
-def _table(turns: pa.Table, judgements: pa.Table, accepted: pa.Table, words: pa.Array,
-           split: npt.NDArray[np.object_], correction: npt.NDArray[np.int64], executed: npt.NDArray[np.int64],
-           rows: npt.NDArray[np.int64]) -> pa.Table:
+def _table(
+    turns: pa.Table,
+    judgements: pa.Table,
+    accepted: pa.Table,
+    words: pa.Array,
+    split: npt.NDArray[np.object_],
+    correction: npt.NDArray[np.int64],
+    executed: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int64],
+) -> pa.Table:
     """VOTE rows of the turns that vote."""
     own, given = pa.array(rows), correction[rows]
     is_correction = given >= 0
@@ -119,19 +127,23 @@ def _table(turns: pa.Table, judgements: pa.Table, accepted: pa.Table, words: pa.
     p_right = pc.subtract(1.0, flat(judgements["p_defect"]).take(own))
     certified = pc.and_(flat(judgements["certified"]).take(own), flat(accepted["certified"]).take(position))
     nothing = pa.scalar([], pa.list_(pa.string()))
-    return VOTE.conform(pa.table({
-        "turn_id": turns["turn_id"].take(own),
-        "subject_id": turns["subject_id"].take(own),
-        "split": pa.array(split[rows], pa.string()),
-        "pool_key": pc.binary_join_element_wise(locale.fill_null(""), words.take(own), "\x1f"),
-        "label_id": flatten(single).candidate_id,
-        "locale": locale,
-        "utterance": turns["utterance"].take(own),
-        "label": label,
-        "kind": pc.if_else(pa.array(is_correction), "correction", "confirmation"),
-        "blame": judgements["blame"].take(own),
-        "probability": pc.if_else(pa.array(is_correction), p_correct, p_right),
-        "certified": pc.fill_null(certified, False),
-        "policy": turns["policy"].take(own),
-        "supporting_turns": pc.coalesce(flat(accepted["supporting_turns"]).take(position), nothing),
-    }))
+    return VOTE.conform(
+        pa.table(
+            {
+                "turn_id": turns["turn_id"].take(own),
+                "subject_id": turns["subject_id"].take(own),
+                "split": pa.array(split[rows], pa.string()),
+                "pool_key": pc.binary_join_element_wise(locale.fill_null(""), words.take(own), "\x1f"),
+                "label_id": flatten(single).candidate_id,
+                "locale": locale,
+                "utterance": turns["utterance"].take(own),
+                "label": label,
+                "kind": pc.if_else(pa.array(is_correction), "correction", "confirmation"),
+                "blame": judgements["blame"].take(own),
+                "probability": pc.if_else(pa.array(is_correction), p_correct, p_right),
+                "certified": pc.fill_null(certified, False),
+                "policy": turns["policy"].take(own),
+                "supporting_turns": pc.coalesce(flat(accepted["supporting_turns"]).take(position), nothing),
+            }
+        )
+    )

@@ -42,9 +42,7 @@ def test_the_second_turn_after_counts_any_friction():
 
 def test_a_confirmation_ends_affirmed_denied_open_or_unasked():
     ask = {"response": "Jazz. Is that right?"}
-    got = signals(
-        turns(ask, {"utterance": "yes", **ask}, {"utterance": "no", **ask}, {"utterance": "what", **ask})
-    )
+    got = signals(turns(ask, {"utterance": "yes", **ask}, {"utterance": "no", **ask}, {"utterance": "what", **ask}))
     assert column(got, "asks_confirmation") == [True] * 4
     assert column(got, "confirmation") == [1, -1, 0, None]
     assert column(signals(turns({"response": "Done."}, {"utterance": "yes"})), "confirmation") == [None, None]

@@ -12,9 +12,7 @@ from features.occurrences import Occurrences, groups, reach
 from features.signals import SignalOptions, signals
 
 VALUES = ("", "x", "y", "x y")
-HYPOTHESIS = st.tuples(
-    st.sampled_from(["ask", "tell"]), st.sampled_from(VALUES), st.sampled_from([None, 0.1, 0.6])
-)
+HYPOTHESIS = st.tuples(st.sampled_from(["ask", "tell"]), st.sampled_from(VALUES), st.sampled_from([None, 0.1, 0.6]))
 RESPONSES = (None, "x it is", "Going to x y. Is that right?", "y. Is that right?", "xy", "Y!")
 TURN = st.tuples(
     st.sampled_from(["u", "v"]),
@@ -30,9 +28,7 @@ def table(log):
     rows = []
     for subject, nbest, response, utterance in sorted(log, key=lambda t: t[0]):
         hypotheses = [interpretation(name, s, **({"to": v} if v else {})) for name, v, s in nbest]
-        rows.append(
-            {"subject_id": subject, "nbest": hypotheses, "response": response, "utterance": utterance}
-        )
+        rows.append({"subject_id": subject, "nbest": hypotheses, "response": response, "utterance": utterance})
     return turns(*rows)
 
 
@@ -147,9 +143,7 @@ def test_windows_equal_brute_force(events, queries, horizon, first, last):
     at_group, at = (np.array([q[k] for q in queries], np.int64) for k in (0, 1))
     count, weight, offset = index.window(at_group, at, first, last)
     for k, (g, p) in enumerate(queries):
-        inside = sorted(
-            (e[1] - p, w) for w, e in enumerate(events, 1) if e[0] == g and first <= e[1] - p <= last
-        )
+        inside = sorted((e[1] - p, w) for w, e in enumerate(events, 1) if e[0] == g and first <= e[1] - p <= last)
         assert count[k] == len(inside)
         assert weight[k] == sum(w for _, w in inside)
         assert offset[k] == (inside[0][0] if inside else 0)

@@ -14,9 +14,7 @@ def test_turns_and_seconds_before_and_after():
 
 
 def test_skipped_positions_are_counted_within_one_conversation():
-    got = signals(
-        turns({"sequence": 0}, {"sequence": 3}, {"sequence": 4}, {"sequence": 0, "conversation_id": "x"})
-    )
+    got = signals(turns({"sequence": 0}, {"sequence": 3}, {"sequence": 4}, {"sequence": 0, "conversation_id": "x"}))
     assert column(got, "skipped_after") == [2, 0, None, None]
     assert column(got, "skipped_before") == [None, 2, 0, None]
 

@@ -24,9 +24,7 @@ ROW = st.fixed_dictionaries(
             st.builds(interpretation, st.sampled_from(["a", "b"]), st.sampled_from([None, 0.0, 0.7])),
             max_size=3,
         ),
-        "asr": st.sampled_from(
-            [None, [], [{"text": "x", "confidence": 0.5}], [{"text": "x", "confidence": None}]]
-        ),
+        "asr": st.sampled_from([None, [], [{"text": "x", "confidence": 0.5}], [{"text": "x", "confidence": None}]]),
         "conversation_id": st.sampled_from(["c", "d", None]),
     }
 )
@@ -95,9 +93,7 @@ def test_no_turns_give_no_signals():
 
 def test_the_executed_interpretation_names_domain_and_intent():
     nbest = [interpretation("a", domain="x"), interpretation("b", domain="y")]
-    got = signals(
-        turns({"nbest": nbest}, {"nbest": nbest, "executed": 1}, {"nbest": nbest, "executed": 7}, {})
-    )
+    got = signals(turns({"nbest": nbest}, {"nbest": nbest, "executed": 1}, {"nbest": nbest, "executed": 7}, {}))
     assert column(got, "intent") == ["a", "b", "a", None]
     assert column(got, "domain") == ["x", "y", "x", None]
 

@@ -56,9 +56,7 @@ def test_likeness_lies_in_the_unit_interval_and_is_symmetric(pairs):
 
 @given(
     st.lists(
-        st.tuples(
-            st.one_of(st.none(), st.text("ab ", max_size=3)), st.one_of(st.none(), st.text("ab ", max_size=3))
-        ),
+        st.tuples(st.one_of(st.none(), st.text("ab ", max_size=3)), st.one_of(st.none(), st.text("ab ", max_size=3))),
         max_size=15,
     )
 )

@@ -27,16 +27,36 @@ def log(users: int = 150, seed: int = 0) -> tuple[pa.Table, pa.Table]:
             meant, other = generator.choice(CITIES, 2, replace=False)
             wrong = generator.random() < 0.35
             score = generator.uniform(0.2, 0.6) if wrong else generator.uniform(0.5, 0.95)
-            heard = [interpretation("go", score, city=other if wrong else meant),
-                     interpretation("go", score / 2, city=meant if wrong else other)]
+            heard = [
+                interpretation("go", score, city=other if wrong else meant),
+                interpretation("go", score / 2, city=meant if wrong else other),
+            ]
             common = {"subject_id": f"u{user:03d}", "conversation_id": f"c{user:03d}", "executed": 0}
-            rows.append(common | {"turn_id": f"t{user:03d}-{step}a", "at": at, "sequence": 2 * step, "nbest": heard,
-                                  "utterance": f"to {other if wrong else meant}", "prompt": "where to",
-                                  "response": f"{heard[0]['slots'][0]['value']} is that right"})
+            rows.append(
+                common
+                | {
+                    "turn_id": f"t{user:03d}-{step}a",
+                    "at": at,
+                    "sequence": 2 * step,
+                    "nbest": heard,
+                    "utterance": f"to {other if wrong else meant}",
+                    "prompt": "where to",
+                    "response": f"{heard[0]['slots'][0]['value']} is that right",
+                }
+            )
             said = "no" if wrong and generator.random() < 0.8 else "yes"
             act = interpretation("negate" if said == "no" else "affirm", 0.9)
-            rows.append(common | {"turn_id": f"t{user:03d}-{step}b", "at": at + 5, "sequence": 2 * step + 1,
-                                  "nbest": [act], "utterance": said, "response": "all right"})
+            rows.append(
+                common
+                | {
+                    "turn_id": f"t{user:03d}-{step}b",
+                    "at": at + 5,
+                    "sequence": 2 * step + 1,
+                    "nbest": [act],
+                    "utterance": said,
+                    "response": "all right",
+                }
+            )
             truth += [meant, ""]
             at += 20
     table = turns(*rows)

@@ -11,8 +11,9 @@ def _table(turn, entry, later=None, affirmed=None):
     evidence[:, EVIDENCE.index("later_top")] = 0 if later is None else later
     evidence[:, EVIDENCE.index("affirmed_after")] = 0 if affirmed is None else affirmed
     zeros = np.zeros(len(turn), np.int64)
-    return CandidateTable(turn=turn, entry=entry, candidate_id=zeros, support_offset=zeros, is_top=entry == 0,
-                          evidence=evidence)
+    return CandidateTable(
+        turn=turn, entry=entry, candidate_id=zeros, support_offset=zeros, is_top=entry == 0, evidence=evidence
+    )
 
 
 def test_the_best_alternative_is_never_the_top_and_its_margin_counts_the_top():

@@ -9,10 +9,12 @@ from hypothesis.extra.numpy import arrays
 
 from features.signals import signals
 from models.design import turn_design
-from models.labelling import DEFECT, SATISFIED, majority, votes, waterfall
+from models.labelling import DEFECT, EXPLICIT, SATISFIED, majority, votes, waterfall
 
 NAMES = [*DEFECT, *SATISFIED]
-VOTES = arrays(np.int8, st.tuples(st.integers(1, 8), st.just(4)), elements=st.sampled_from([-1, 0, 1]))
+VOTES = arrays(
+    np.int8, st.tuples(st.integers(1, 8), st.just(len(DEFECT) + len(SATISFIED))), elements=st.sampled_from([-1, 0, 1])
+)
 JAZZ, ROCK = interpretation("play", 0.8, genre="jazz"), interpretation("play", 0.8, genre="rock")
 
 
@@ -80,11 +82,18 @@ def test_doubt_does_not_vote():
 
 
 @given(VOTES)
-def test_one_vote_for_a_defect_outweighs_the_rest(cast):
+def test_what_the_user_says_outright_comes_before_traces_and_trouble_before_praise(cast):
     label, voted = waterfall(cast)
+    explicit = [n in EXPLICIT for n in (*DEFECT, *SATISFIED)]
     for row, value, any_vote in zip(cast.tolist(), label.tolist(), voted.tolist(), strict=True):
-        assert value == (1.0 if 1 in row else 0.0 if -1 in row else 0.5)
-        assert any_vote == (value != 0.5)
+        said = [v for v, e in zip(row, explicit, strict=True) if e and v]
+        counted = said or [v for v in row if v]
+        assert value == (1.0 if 1 in counted else 0.0 if -1 in counted else 0.5)
+        assert any_vote == any(row)
+
+
+def test_every_explicit_function_exists():
+    assert set(DEFECT) | set(SATISFIED) >= EXPLICIT
 
 
 @given(VOTES)

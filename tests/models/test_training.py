@@ -39,11 +39,14 @@ def test_a_model_file_reads_back_to_the_same_bytes(fitted):
     assert dumps(loads(dumps(fitted))) == dumps(fitted)
 
 
-@pytest.mark.parametrize(("data", "sha256", "message"), [
-    (b"{}", None, "not a model file of format"),
-    (b"\x00", None, "not a model file"),
-    (b"{}", "0" * 64, "wanted 000"),
-])
+@pytest.mark.parametrize(
+    ("data", "sha256", "message"),
+    [
+        (b"{}", None, "not a model file of format"),
+        (b"\x00", None, "not a model file"),
+        (b"{}", "0" * 64, "wanted 000"),
+    ],
+)
 def test_a_file_that_is_not_the_model_asked_for_is_refused(data, sha256, message):
     with pytest.raises(ModelFileError, match=message):
         loads(data, sha256)

@@ -177,6 +177,7 @@ def test_intervals_chain_and_a_backfill_leaves_current(released: Path, tmp_path:
         (("signals", "--out", "x", "--set", "curate.min_users=0"), "at least 1"),
         (("signals", "--out", "x", "--timezone", "Mars"), "IANA zone"),
         (("signals", "--out", "x", "--config", "none.toml"), "cannot be read"),
+        (("signals", "--out", "x[1]"), "without * ? ["),
         (("signals", "--out", "x", "--", "--direct_running_mode=multi_threading"), "loses rows"),
         (("signals", "--out", "x", "--", "--runner=DirectRunner"), "FnApiRunner"),
         (("signals", "--out", "x", "--", "--runner=directrunner"), "FnApiRunner"),

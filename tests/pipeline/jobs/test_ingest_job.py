@@ -118,6 +118,13 @@ def test_no_file_to_read_says_what_there_is_and_what_is_wanted(tmp_path: Path):
         ingest.find(str(tmp_path / "none"), SUFFIXES)
 
 
+def test_an_output_folder_inside_the_input_is_not_read(tmp_path: Path):
+    folder = write(tmp_path / "in", a_jsonl=lines(record()))
+    for _ in range(2):
+        rows, outcomes, said = run(folder, folder / "out")
+        assert (len(rows), outcomes["in"]) == (1, 1) and "left out" not in said
+
+
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("x.jsonl", "day-1/a.jsonl.gz", "day-2/A.JSONL", "day-2/part.jsonl/p.parquet", "other"):

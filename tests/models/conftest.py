@@ -1,8 +1,0 @@
-"""Makes `tests/build.py` importable from every test folder."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
