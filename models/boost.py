@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import lightgbm as lgb
@@ -37,11 +38,17 @@ ROUNDS: Final = 300
 # Threads are fixed by the number of rows, never by the machine: with few rows the barriers between two threads cost
 # more than the second one gives (and on a busy machine far more).
 _TWO_THREADS_FROM: Final = 50_000
+_TWO_THREADS_TO_PREDICT_FROM: Final = 2_000
 
 
 def threads(rows: int) -> int:
     """Threads for so many rows."""
     return 2 if rows >= _TWO_THREADS_FROM else 1
+
+
+def _predict_threads(rows: int) -> int:
+    """Threads for scoring so many rows; each row's score is the same on any number."""
+    return 2 if rows >= _TWO_THREADS_TO_PREDICT_FROM else 1
 
 
 class TrainingError(ValueError):
@@ -78,24 +85,27 @@ class FoldModel:
         """
         self._same_columns(design)
         out = np.zeros(len(design.values))
-        for k, text in enumerate(self.boosters):
+        for k, booster in enumerate(self._loaded):
             rows = np.flatnonzero(fold == k)
             if len(rows):
-                out[rows] = lgb.Booster(model_str=text).predict(design.values[rows], num_threads=threads(len(rows)))
+                out[rows] = booster.predict(design.values[rows], num_threads=_predict_threads(len(rows)))
         return out
 
     def contributions(self, design: Design, fold: I64) -> F64:
         """What each feature adds to each row's log-odds (TreeSHAP, Lundberg et al. 2018), shape (n, features)."""
         self._same_columns(design)
         out = np.zeros(design.values.shape)
-        for k, text in enumerate(self.boosters):
+        for k, booster in enumerate(self._loaded):
             rows = np.flatnonzero(fold == k)
             if len(rows):
-                booster = lgb.Booster(model_str=text)
-                out[rows] = booster.predict(design.values[rows], pred_contrib=True, num_threads=threads(len(rows)))[
-                    :, :-1
-                ]
+                threads = _predict_threads(len(rows))
+                out[rows] = booster.predict(design.values[rows], pred_contrib=True, num_threads=threads)[:, :-1]
         return out
+
+    @cached_property
+    def _loaded(self) -> tuple[lgb.Booster, ...]:
+        """The boosters parsed, once: a bucket is judged in a fraction of the time that parsing takes."""
+        return tuple(lgb.Booster(model_str=text) for text in self.boosters)
 
     def _same_columns(self, design: Design) -> None:
         if design.names != self.names:

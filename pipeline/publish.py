@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.config import parse_time
-from pipeline.errors import PublishError
+from pipeline.errors import PublishError, VerifyError
 
 
 class Publisher(Protocol):
@@ -46,10 +46,18 @@ class PosixPublisher:
             now = self.current()
             if now == release_id:
                 return True
-            if now is not None and _is_later(manifests.read(str(self._out / "releases" / now)), new):
+            if now is not None and self._stands_later(now, new):
                 return False
             self._replace(release_id)
         return True
+
+    def _stands_later(self, now: str, new: dict[str, Any]) -> bool:
+        """Whether the current release covers a later interval; one that is gone or broken stands in nobody's way."""
+        try:
+            held = manifests.read(str(self._out / "releases" / now))
+        except VerifyError:
+            return False
+        return _is_later(held, new)
 
     @contextmanager
     def _lock(self) -> Iterator[None]:

@@ -30,7 +30,7 @@ INPUT: Final = Record(
     columns=(
         Column("uri", pa.string(), "Path relative to the input", None, False, "key"),
         Column("bytes", pa.int64(), "Size as stored", "bytes", False),
-        Column("sha256", pa.string(), "Hash of the bytes as stored; null = the file could not be read to its end"),
+        Column("sha256", pa.string(), "Hash of the bytes as stored; null = the store could not give them all"),
         Column("records", pa.int64(), "Records found (turns and dead letters)", "rows", False),
         Column("replaced", pa.int64(), "Records in which invalid text was replaced by U+FFFD", "rows", False),
     ),

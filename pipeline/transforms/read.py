@@ -44,7 +44,6 @@ class ReadFiles(beam.DoFn):
         records = replaced = 0
         stored: HashingStream | None = None
         salvage: Salvage | None = None
-        sha256: str | None = None
         try:
             stored = open_stored(path)
             salvage = decompress(stored, path)
@@ -54,7 +53,6 @@ class ReadFiles(beam.DoFn):
                 yield from self._checked(batch)
             if salvage.error is not None:
                 raise salvage.error
-            sha256 = stored.drain()
         except Exception as error:
             # Whatever a codec or a store raises, the file is at fault and the other files go on.
             cause = _cause(salvage.error if salvage and salvage.error else error)
@@ -62,11 +60,9 @@ class ReadFiles(beam.DoFn):
             letter = dead_letter(Reason.UNREADABLE_FILE, uri, records, detail, None)
             records += 1
             yield TaggedOutput(DEAD, pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema))
-        size = stored.bytes if stored else 0
-        row = {"uri": uri, "bytes": size, "sha256": sha256, "records": records, "replaced": replaced}
+        stored_bytes, sha256 = _stored(stored)
+        row = {"uri": uri, "bytes": stored_bytes, "sha256": sha256, "records": records, "replaced": replaced}
         yield TaggedOutput(INPUTS, pa.Table.from_pylist([row], schema=INPUT.schema))
-        if stored is not None:
-            stored.release()
 
     def _checked(self, batch: readers.Batch) -> Iterator[TaggedOutput]:
         turns, refused = check(batch.turns, self._zone or self._reader.zone)
@@ -74,6 +70,18 @@ class ReadFiles(beam.DoFn):
         for tag, table in ((TURNS, turns), (GOLD, batch.gold), (DEAD, batch.dead), (DEAD, refused)):
             if table.num_rows:
                 yield TaggedOutput(tag, table)
+
+
+def _stored(stream: HashingStream | None) -> tuple[int, str | None]:
+    """Size and hash of the file as stored, of a broken one too: a release is named by the bytes it was given."""
+    if stream is None:
+        return 0, None
+    try:
+        sha256 = stream.drain()
+        stream.release()
+    except OSError:
+        return stream.bytes, None
+    return stream.bytes, sha256
 
 
 def _cause(error: Exception) -> str:

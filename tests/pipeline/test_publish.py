@@ -131,3 +131,11 @@ def test_two_processes_at_once_end_with_the_latest_interval(tmp_path: Path):
 def test_a_store_without_a_known_atomic_switch_is_refused(out: str):
     with pytest.raises(PublishError, match="no atomic switch is known"):
         publisher(out)
+
+
+def test_a_current_that_names_a_release_which_is_gone_does_not_block_the_next(tmp_path: Path):
+    old, new = release(tmp_path, "old", day(2)), release(tmp_path, "new", day(1))
+    store = PosixPublisher(str(tmp_path))
+    assert store.publish(old)
+    (tmp_path / "releases" / old / "manifest.json").unlink()
+    assert store.publish(new) and store.current() == new

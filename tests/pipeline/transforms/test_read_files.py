@@ -68,7 +68,8 @@ def test_a_file_that_breaks_off_keeps_the_rows_before_and_is_a_dead_letter(
 ):
     monkeypatch.setattr(stream, "_CHUNK", chunk)
     packed = pack(many(20_000))
-    (tmp_path / f"a.jsonl{suffix}").write_bytes(packed[: len(packed) * 3 // 4])
+    broken = packed[: len(packed) * 3 // 4]
+    (tmp_path / f"a.jsonl{suffix}").write_bytes(broken)
     got = read(tmp_path / f"a.jsonl{suffix}")
     kept = got["turns"].num_rows
     assert 10_000 < kept < 20_000
@@ -78,7 +79,7 @@ def test_a_file_that_breaks_off_keeps_the_rows_before_and_is_a_dead_letter(
     assert last["reason"] == Reason.UNREADABLE_FILE and "EOFError" in last["detail"]
     assert [c["reason"] for c in cut] in ([], [Reason.INVALID_JSON])
     row = got["inputs"].to_pylist()[0]
-    assert row["sha256"] is None
+    assert (row["bytes"], row["sha256"]) == (len(broken), hashlib.sha256(broken).hexdigest())
     assert row["records"] == kept + got["dead_letters"].num_rows
 
 
