@@ -54,10 +54,10 @@ class SampleOptions:
     Attributes
     ----------
     train_rows : int
-        At most so many turns, whole sessions of lowest hash.
+        At most so many turns, whole sessions of lowest hash. Bounds the time and the memory of the fit.
     """
 
-    train_rows: int = 200_000
+    train_rows: int = 50_000
 
 
 @dataclass(frozen=True)
