@@ -36,7 +36,7 @@ Mask = npt.NDArray[np.bool_]
 
 FOLDS: Final = 5
 # Inside a training part: for calibration and thresholds. Another key than the outer folds'.
-INNER_FOLDS: Final = 4
+INNER_FOLDS: Final = 5
 INNER_KEY: Final = "afterword/inner1"
 SEED: Final = 7
 PRECISION: Final = 0.90
@@ -86,7 +86,10 @@ def figures(data: Path) -> dict[str, float]:
 
 
 def nested(design: Design, label: F64, weight: F64, table: TrainingTable, rows: I64) -> tuple[F64, list[F64]]:
-    """Out-of-fold scores, and for each fold the inner out-of-fold scores of its training part (NaN elsewhere).
+    """Out-of-fold scores; and for each fold all rows' scores by models that were fitted on its training part alone.
+
+    The second are what the product would give: boosters by inner fold, each row scored by the one that has not seen
+    its subject, so that a threshold chosen on the training part's scores fits those of the part that is scored.
 
     Parameters
     ----------
@@ -104,9 +107,8 @@ def nested(design: Design, label: F64, weight: F64, table: TrainingTable, rows: 
     for k in range(FOLDS):
         part = np.flatnonzero(fold != k)
         few = Design(design.values[part], design.names)
-        scores = np.full(len(label), np.nan)
-        _, scores[part] = fit_folds(few, label[part], weight[part], inner[part], INNER_FOLDS, SEED)
-        inside.append(scores)
+        model, _ = fit_folds(few, label[part], weight[part], inner[part], INNER_FOLDS, SEED)
+        inside.append(model.predict(design, inner))
     return outer, inside
 
 
@@ -165,9 +167,11 @@ def corrections(work: Work) -> dict[str, float]:
         "top_right.baseline.after": _right_share(work, mass),
         "top_right.oracle": _right_share(work, work.right),
     }
-    out |= _relabels(work, "relabels90", outer, inside, TrainOptions().margin)
+    learn = [work.scored[turn] & (table.fold[turn] != k) for k in range(FOLDS)]
+    p = [fit_beta(scores[at], work.right[at])(scores) for scores, at in zip(inside, learn, strict=True)]
+    out |= _relabels(work, "relabels90", p, TrainOptions().margin)
     # The second-best score by itself can have no lead over the best one, so none is asked of it.
-    return out | _relabels(work, "relabels90.baseline", mass, [mass] * FOLDS, -np.inf)
+    return out | _relabels(work, "relabels90.baseline", [mass] * FOLDS, -np.inf)
 
 
 def _right_share(work: Work, score: F64) -> float:
@@ -180,24 +184,22 @@ def _right_share(work: Work, score: F64) -> float:
     return float(picked[work.scored].mean())
 
 
-def _relabels(work: Work, name: str, outer: F64, inside: list[F64], margin: float) -> dict[str, float]:
+def _relabels(work: Work, name: str, inside: list[F64], margin: float) -> dict[str, float]:
     """Relabels at the threshold that each training part chose for the wished precision; 0 if they fall short of it.
 
     As in the product a candidate must also lead every other, the top one among them, by the margin: several of a
     turn's candidates may be right, and to replace one right reading by another corrects nothing.
     """
-    n, fold = len(work.scored), work.table.fold
+    fold = work.table.fold
     taken = right = 0
     for k, scores in enumerate(inside):
-        learn = work.scored & (fold != k)
-        chosen = best_alternative(work.table.candidates, np.nan_to_num(scores), n)
-        known = learn & (chosen.row >= 0) & (chosen.margin >= margin)
+        chosen = best_alternative(work.table.candidates, scores, len(work.scored))
+        led = work.scored & (chosen.row >= 0) & (chosen.margin >= margin)
+        known = led & (fold != k)
         cut = estimate_each(chosen.probability[known], work.right[chosen.row[known]], PRECISION, NEVER)
-        test = best_alternative(work.table.candidates, outer, n)
-        led = (test.row >= 0) & (test.margin >= margin)
-        accepted = work.scored & (fold == k) & led & (test.probability >= cut)
+        accepted = led & (fold == k) & (chosen.probability >= cut)
         taken += int(accepted.sum())
-        right += int(work.right[test.row[accepted]].sum())
+        right += int(work.right[chosen.row[accepted]].sum())
     precision = right / taken if taken else 0.0
     return {
         name: float(taken if precision >= PRECISION else 0),

@@ -103,8 +103,34 @@ def _slot_texts(slots: pa.ListArray) -> tuple[pa.Array, pa.Array, pa.Array]:
     return joined(name, "\x1d"), joined(pairs, "\x1d"), pc.utf8_trim_whitespace(joined(words, " "))
 
 
+def leading_first(interpretations: pa.Array | pa.ChunkedArray, executed: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """N-best lists in the order that everything here reads: what was acted on first, then by score, highest first.
+
+    A hypothesis without a score stands behind those with one; ties keep the logged order; a null list stays null.
+
+    Parameters
+    ----------
+    interpretations : pyarrow.ListArray
+        n lists.
+    executed : pyarrow.Int32Array
+        Index of what was acted on, shape (n,); null = nothing was.
+    """
+    lists = flat(interpretations)
+    offsets = list_offsets(lists)
+    owner = np.repeat(np.arange(len(lists)), np.diff(offsets))
+    entry = np.arange(len(owner)) - offsets[owner]
+    entries = lists.flatten()
+    score = entries.field("score").to_numpy(zero_copy_only=False).astype(np.float64)
+    acted = entry == flat(executed).fill_null(-1).to_numpy()[owner]
+    order = np.lexsort((entry, -np.where(np.isnan(score), -np.inf, score), ~acted, owner))
+    if (np.diff(order) > 0).all():
+        return lists
+    null = pa.array(lists.is_null().to_numpy(zero_copy_only=False))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), entries.take(pa.array(order)), mask=null)
+
+
 def best(candidates: Candidates, turns: int) -> I64:
-    """Entry of each turn's best hypothesis (n-best lists are sorted, so the first), -1 for an empty list."""
+    """Entry of each turn's leading hypothesis (see `leading_first`), -1 for an empty list."""
     first = candidates.offsets[:-1].copy()
     first[np.diff(candidates.offsets) == 0] = -1
     assert len(first) == turns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,8 @@ import numpy.typing as npt
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+_UNITS: Final = float(1 << 30)
 
 
 def groups(session: I64, key: I64) -> I64:
@@ -30,14 +33,15 @@ class Occurrences:
     ----------
     code : numpy.ndarray of int64, shape (k,)
         Group and position as one number, ascending.
-    cumulative : numpy.ndarray of float64, shape (k + 1,)
-        Summed weight of the events before each.
+    cumulative : numpy.ndarray of int64, shape (k + 1,)
+        Summed weight of the events before each, in units of 2^-30: a sum of floats over a bucket would carry the
+        rounding of all its users into each of them, and differ from bucket to bucket.
     stride, horizon : int
         Positions set aside for each group; how far a window reaches.
     """
 
     code: I64
-    cumulative: F64
+    cumulative: I64
     stride: int
     horizon: int
 
@@ -47,7 +51,8 @@ class Occurrences:
         stride = longest + 2 * horizon + 2
         code = group * stride + position + horizon
         order = np.argsort(code, kind="stable")
-        return Occurrences(code[order], np.concatenate([[0.0], np.cumsum(weight[order])]), stride, horizon)
+        units = np.rint(weight[order] * _UNITS).astype(np.int64)
+        return Occurrences(code[order], np.concatenate([np.zeros(1, np.int64), np.cumsum(units)]), stride, horizon)
 
     def window(self, group: I64, position: I64, first: int, last: int) -> tuple[I64, F64, I64]:
         """Events of a group at position + first .. position + last; both within the horizon.
@@ -66,7 +71,7 @@ class Occurrences:
         offset = np.zeros(len(here), np.int64)
         found = np.flatnonzero(high > low)
         offset[found] = self.code[low[found]] - here[found]
-        return high - low, self.cumulative[high] - self.cumulative[low], offset
+        return high - low, (self.cumulative[high] - self.cumulative[low]) / _UNITS, offset
 
 
 def reach(group: I64, position: I64, length: I64, horizon: int) -> tuple[I64, I64]:

@@ -69,7 +69,7 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     said_before, said_after = _system_texts(turns, line)
     utterance, prompt, response = (normalise(t) for t in (distinct(turns["utterance"]), said_before, said_after))
 
-    columns = _keys(turns, line)
+    columns = _keys(turns, hypotheses, line)
     columns |= gaps.gaps(turns, line) | gaps.barge_in(turns, line)
     columns |= rephrase.rephrase(utterance, line, options.rephrase_turns, options.rephrase_gap)
     columns |= acts.user_acts(utterance, _top(turns, hypotheses, "intent"), line, words)
@@ -99,15 +99,15 @@ def _system_texts(turns: pa.Table, line: Timeline) -> tuple[pa.Array, pa.Array]:
     return both[: turns.num_rows], both[turns.num_rows :]
 
 
-def _keys(turns: pa.Table, line: Timeline) -> dict[str, pa.Array]:
+def _keys(turns: pa.Table, hypotheses: Candidates, line: Timeline) -> dict[str, pa.Array]:
     turn_id = flat(turns["turn_id"])
     return {
         "turn_id": turn_id,
         "subject_id": flat(turns["subject_id"]),
         "session_id": turn_id.take(pa.array(line.starts)),
         "event_time": flat(turns["event_time"]),
-        "domain": _executed(turns, "domain"),
-        "intent": _executed(turns, "intent"),
+        "domain": _top(turns, hypotheses, "domain"),
+        "intent": _top(turns, hypotheses, "intent"),
     }
 
 
@@ -119,16 +119,6 @@ def _entry(turns: pa.Table, field: str, rows: npt.NDArray[np.int64]) -> pa.Array
 
 def _top(turns: pa.Table, hypotheses: Candidates, field: str) -> pa.Array:
     return _entry(turns, field, best(hypotheses, turns.num_rows))
-
-
-def _executed(turns: pa.Table, field: str) -> pa.Array:
-    """A field of the interpretation acted on, else of the best one; null where there is none."""
-    lists = flat(turns["interpretations"])
-    length = pc.list_value_length(lists).fill_null(0).to_numpy()
-    start = np.cumsum(length) - length
-    executed = pc.fill_null(flat(turns["executed"]), 0).to_numpy().astype(np.int64)
-    executed = np.where((executed >= 0) & (executed < length), executed, 0)
-    return _entry(turns, field, np.where(length > 0, start + executed, -1))
 
 
 def _logged(turns: pa.Table) -> dict[str, pa.Array]:

@@ -162,9 +162,9 @@ def fit_folds(
 def _training_rows(label: F64, weight: F64, fold: I64, k: int) -> I64:
     """Rows that booster k learns from."""
     rows = np.flatnonzero((fold != k) & (weight > 0))
-    if not len(rows) or label[rows].max() < 0.5 or label[rows].min() >= 0.5:
+    if not len(rows) or label[rows].max() == label[rows].min():
         raise TrainingError(
-            f"fold {k}: the {len(rows)} training rows hold one class only; "
-            "give more sessions, or gold labels of both kinds"
+            f"fold {k}: the {len(rows)} training rows hold one class only; folds go by user, so more users are wanted, "
+            "or gold labels of both kinds"
         )
     return rows

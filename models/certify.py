@@ -115,8 +115,9 @@ def certify(
     """Loosest threshold of the grid whose precision is proved, by fixed-sequence testing (Angelopoulos et al. 2021,
     arXiv 2110.01052): go down the grid and stop at the first that fails.
 
-    Cuts that take too few subjects to pass even without an error are not tested and do not stop the sequence: whether
-    they are is known from the scores alone, before any label is read.
+    Cuts below `estimated` are not tested, as no row below it is ever taken. Cuts that take too few subjects to pass
+    even without an error are not tested and do not stop the sequence: whether they are is known from the scores alone,
+    before any label is read.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def certify(
         The threshold to use; the proved one stands beside it.
     """
     passed: Threshold | None = None
-    for cut in GRID:
+    for cut in (c for c in GRID if c >= estimated):
         taken = np.flatnonzero(score >= cut)
         rows = taken[one_per_subject(subjects[taken], turn_ids[taken])]
         if clopper_pearson_low(len(rows), len(rows), CONFIDENCE) < wished:

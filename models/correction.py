@@ -22,7 +22,7 @@ _NONE_EVIDENCE: Final = 1.0
 
 @dataclass(frozen=True)
 class CorrectionModel:
-    """Boosters by fold of subject over candidates, and their calibration."""
+    """Boosters by fold of subject over candidates, and their calibration. Without boosters nothing is ever right."""
 
     folds: FoldModel
     calibration: BetaCalibration
@@ -88,6 +88,10 @@ def fit_correction(
     probability : numpy.ndarray, shape (m,)
         Calibrated, from boosters that have not seen the subject.
     """
+    if not (fit_rows & ~table.is_top).any():
+        # Logs without an n-best have no candidate to choose: nothing is corrected, but turns are still judged.
+        nothing = CorrectionModel(FoldModel((), design.names), BetaCalibration())
+        return nothing, nothing.predict(design, fold)
     known = ~np.isnan(gold)
     label = np.where(known, gold, weak_candidate_labels(table, weak))
     weight = np.where(known, 1.0, weak_weight if known.any() else 1.0)
@@ -96,6 +100,10 @@ def fit_correction(
     by = fit_rows & known if (fit_rows & known).any() else fit_rows
     calibration = fit_beta(score[by], label[by], weight[by])
     return CorrectionModel(model, calibration), calibration(score)
+
+
+# Probabilities are rounded before anything is decided by them: their last bits must not decide.
+DECIMALS: Final = 6
 
 
 @dataclass(frozen=True)
@@ -132,3 +140,16 @@ def best_alternative(table: CandidateTable, probability: F64, turns: int) -> Cho
     top = table.is_top
     np.maximum.at(second, table.turn[top], probability[top])
     return Choice(row, best, best - second)
+
+
+def eligible(table: CandidateTable, choice: Choice, is_defect: Mask, margin: float) -> Mask:
+    """Turns whose best alternative only has to reach tau to be accepted, shape (n,).
+
+    The turn is defective, the alternative leads every other candidate by the margin, and the later turn that supports
+    it, where there is one, is not defective itself. Turns are whole sessions in order.
+    """
+    passed = is_defect & (choice.row >= 0) & (choice.margin >= margin)
+    rows = np.flatnonzero(passed)
+    offset = table.support_offset[choice.row[rows]]
+    passed[rows] = ~((offset > 0) & is_defect[rows + offset])
+    return passed

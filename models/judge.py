@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from features.interpretation import hex_id, list_offsets
 from features.text import flat
-from models.correction import Choice, best_alternative
+from models.correction import DECIMALS, Choice, best_alternative, eligible
 from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
 from models.folds import subject_folds
 from models.store import model_id
@@ -26,8 +26,6 @@ Mask = npt.NDArray[np.bool_]
 REASONS: Final = 3
 # Below this confidence the recogniser is blamed before the interpreter: at even odds the words themselves are in doubt.
 ASR_DOUBT: Final = 0.5
-# Probabilities are written to this many decimals, so that their last bits do not decide whether two files are equal.
-DECIMALS: Final = 6
 
 
 def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table, pa.Table]:
@@ -68,7 +66,7 @@ def _judgements(
         pa.table(
             {
                 "turn_id": signals["turn_id"],
-                "model_id": pa.repeat(model_id(models.defect, models.threshold), n),
+                "model_id": pa.repeat(model_id(models, "defect"), n),
                 "subject_id": signals["subject_id"],
                 "session_id": signals["session_id"],
                 "event_time": signals["event_time"],
@@ -129,16 +127,6 @@ def _reasons(models: Models, design: Design, fold: I64, is_defect: Mask) -> pa.A
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs)
 
 
-def accepted_turns(models: Models, table: CandidateTable, choice: Choice, is_defect: Mask) -> Mask:
-    """Whose best alternative is accepted: defect, p >= tau, margin >= delta, its supporting turn not defective."""
-    passed = is_defect & (choice.row >= 0)
-    passed &= (choice.probability >= models.tau.value) & (choice.margin >= models.options.margin)
-    rows = np.flatnonzero(passed)
-    offset = table.support_offset[choice.row[rows]]
-    passed[rows] = ~((offset > 0) & is_defect[rows + offset])
-    return passed
-
-
 def _corrections(
     turns: pa.Table,
     signals: pa.Table,
@@ -148,7 +136,7 @@ def _corrections(
     is_defect: Mask,
     choice: Choice,
 ) -> pa.Table:
-    accepted = accepted_turns(models, table, choice, is_defect)
+    accepted = eligible(table, choice, is_defect, models.options.margin) & (choice.probability >= models.tau.value)
     rows = np.flatnonzero(is_defect[table.turn] & ~table.is_top)
     turn = table.turn[rows]
     chosen = choice.row[turn] == rows
@@ -166,7 +154,7 @@ def _corrections(
             {
                 "turn_id": turn_id.take(pa.array(turn)),
                 "candidate_id": pa.array(hex_id(table.candidate_id[rows]), pa.string()),
-                "model_id": pa.repeat(model_id(models.correction, models.tau), len(rows)),
+                "model_id": pa.repeat(model_id(models, "correction"), len(rows)),
                 "interpretation": interpretations.flatten().take(pa.array(flat_at)).cast(INTERPRETATION),
                 "source": pa.repeat("n-best", len(rows)),
                 "p_correct": p_correct[rows],

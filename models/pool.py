@@ -17,6 +17,9 @@ I64 = npt.NDArray[np.int64]
 # Subjects with the overall mean that each pooled mean starts from: three, so that one user alone moves it by
 # a quarter.
 STRENGTH: Final = 3.0
+# A key of one subject tells others little, and most keys of a large log are such: left out, the pool stays small.
+# Counted without a row's own fold, or the row would learn that its own subject comes back to the key.
+MIN_SUBJECTS: Final = 2
 _ARRAYS: Final = ("keys", "subjects", "count", "total", "all_count", "all_total")
 
 
@@ -47,11 +50,13 @@ class Pool:
         """`subjects` (as log(1 + n)) and the smoothed means of each key over the other folds, shape (m, 1 +
         figures).
 
-        The key 0 stands for "has none" and gives NaN; an unknown key gives no subjects and the overall means.
+        The key 0 stands for "has none" and gives NaN. A key that fewer than `MIN_SUBJECTS` of the other folds'
+        subjects have is unknown: no subjects and the overall means.
         """
         others = np.maximum(self.all_count.sum(axis=0) - self.all_count, 1.0)
         overall = (self.all_total.sum(axis=0) - self.all_total) / others
-        at, known = _find(self.keys, key)
+        at, found = _find(self.keys, key)
+        known = found & (_others(self.subjects, at, fold) >= MIN_SUBJECTS)
         out = np.empty((len(key), 1 + self.total.shape[2]), np.float32)
         out[:, 0] = np.log1p(np.where(known, _others(self.subjects, at, fold), 0.0))
         known = known[:, None]

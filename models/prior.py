@@ -6,7 +6,8 @@ Three keys are pooled: the whole candidate, its slot values under any frame, and
 system's question.
 
 A turn never sees its own subject: the pool is kept by fold of subject, and a turn of fold k reads the other
-folds.
+folds. What is pooled is the training table as a whole, so for an early turn it holds other users' later sessions:
+it is state of the fitted model, like the boosters, and not a signal of the turn.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import pyarrow as pa
 from features.hashing import hash64, join, strings
 from features.interpretation import list_offsets
 from features.text import flat
-from models.pool import Pool
+from models.pool import MIN_SUBJECTS, Pool
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -34,8 +35,6 @@ KINDS: Final = ("candidate", "value", "answer")
 TURN_FIGURES: Final = ("top_score", "apologises", "cannot_help", "confirmation", "question_repeat")
 TOP_FIGURES: Final = ("echo", "later_top", "later_frame")
 FIGURES: Final = TURN_FIGURES + TOP_FIGURES
-# A key of one subject tells others little, and most keys of a large log are such: left out, the pool stays small.
-MIN_SUBJECTS: Final = 2
 NAMES: Final = tuple(f"prior.{kind}.{f}" for kind in KINDS for f in ("subjects", *FIGURES))
 
 

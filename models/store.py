@@ -22,9 +22,23 @@ class ModelFileError(ValueError):
     """A model file is not what was asked for."""
 
 
-def model_id(fitted: DefectModel | CorrectionModel, threshold: Threshold) -> str:
-    """SHA-256 of one model with the threshold it is used at."""
-    return hashlib.sha256(_canonical({"model": asdict(fitted), "threshold": asdict(threshold)})).hexdigest()
+def model_id(models: Models, part: str) -> str:
+    """SHA-256 of all that the judgements of one model follow from.
+
+    Parameters
+    ----------
+    models : Models
+    part : str
+        `defect`, or `correction`, whose acceptance follows from the defect model too.
+    """
+    held: dict[str, object] = {
+        "prior": models.prior.plain(),
+        "defect": asdict(models.defect),
+        "threshold": asdict(models.threshold),
+    }
+    if part == "correction":
+        held |= {"correction": asdict(models.correction), "tau": asdict(models.tau), "margin": models.options.margin}
+    return hashlib.sha256(_canonical(held)).hexdigest()
 
 
 def dumps(models: Models) -> bytes:

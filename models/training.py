@@ -12,7 +12,7 @@ import pyarrow as pa
 from features.hashing import strings
 from features.interpretation import hex_id
 from models.certify import Threshold, certify, estimate, estimate_each
-from models.correction import CorrectionModel, best_alternative, fit_correction
+from models.correction import DECIMALS, CorrectionModel, best_alternative, eligible, fit_correction
 from models.defect import DefectModel, fit_defect
 from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
 from models.folds import subject_folds
@@ -143,6 +143,7 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     defect, p_defect = fit_defect(
         table.turns, table.wrong, weak, early, table.fold, options.folds, options.weak_weight, options.seed
     )
+    p_defect = np.round(p_defect, DECIMALS)
     turn = table.candidates.turn
     correction, p_correct = fit_correction(
         table.candidate_rows,
@@ -156,7 +157,7 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
         options.seed,
     )
     threshold = _defect_threshold(table, p_defect, options)
-    tau = _correction_threshold(table, p_defect >= threshold.value, p_correct, options)
+    tau = _correction_threshold(table, p_defect >= threshold.value, np.round(p_correct, DECIMALS), options)
     return Models(table.prior, defect, correction, threshold, tau, options, _report(table, early))
 
 
@@ -208,11 +209,12 @@ def _defect_threshold(table: TrainingTable, p_defect: F64, options: TrainOptions
 
 
 def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, options: TrainOptions) -> Threshold:
-    """Tau over the alternatives that would be accepted at it: of defective turns, with the margin."""
+    """Tau over the alternatives that would be accepted at it."""
     choice = best_alternative(table.candidates, p_correct, len(table.early))
-    eligible = is_defect & (choice.row >= 0) & (choice.margin >= options.margin)
-    truth = np.where(choice.row >= 0, table.right[choice.row], np.nan)
-    return _certified(choice.probability, truth, eligible, table, options, options.weak_tau, estimate_each)
+    rows = eligible(table.candidates, choice, is_defect, options.margin)
+    # The last entry stands for turns without an alternative, whose row is -1.
+    truth = np.append(table.right, np.nan)[choice.row]
+    return _certified(choice.probability, truth, rows, table, options, options.weak_tau, estimate_each)
 
 
 def _report(table: TrainingTable, early: Mask) -> dict[str, float | int | str | None]:

@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pipeline.errors import AfterwordError, StageError
@@ -35,13 +35,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(own)
     _quiet()
     try:
-        return int(arguments.run(arguments, beam_args))
+        code = int(arguments.run(arguments, beam_args))
+        sys.stdout.flush()
+        return code
     except AfterwordError as error:
-        print(f"afterword: {error}", file=sys.stderr)
-        return error.exit_code
+        return _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        print("afterword: stopped; the last release stays current", file=sys.stderr)
-        return 130
+        return _fail("stopped; the last release stays current", 130)
+    except BrokenPipeError:
+        # Whoever read our output has gone; keep the interpreter from writing to it once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        return _fail(f"{error.filename or 'a file'}: {error.strerror or error}; the last release stays current", 1)
+
+
+def _fail(message: str, code: int) -> int:
+    # Standard error may be closed as well.
+    with suppress(OSError):
+        print(f"afterword: {message}", file=sys.stderr)
+    return code
 
 
 def _split(argv: list[str]) -> tuple[list[str], list[str]]:

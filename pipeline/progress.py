@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
@@ -53,8 +53,9 @@ class Progress:
     def _tick(self, name: str, begin: float, done: threading.Event, live: bool) -> None:
         while not done.wait(_LIVE_S if live else _LOG_S):
             if live:
-                self.stream.write(f"\r\x1b[2K{self._text(name, begin)} ...")
-                self.stream.flush()
+                with suppress(OSError, ValueError):
+                    self.stream.write(f"\r\x1b[2K{self._text(name, begin)} ...")
+                    self.stream.flush()
             else:
                 self._line(f"{self._text(name, begin)}, still running")
 
@@ -67,5 +68,7 @@ class Progress:
         return f"{name}: {elapsed:.1f} s{rate}"
 
     def _line(self, text: str, over: bool = False) -> None:
-        self.stream.write(("\r\x1b[2K" if over else "") + text + "\n")
-        self.stream.flush()
+        # A log that nobody reads any more must not end the run.
+        with suppress(OSError, ValueError):
+            self.stream.write(("\r\x1b[2K" if over else "") + text + "\n")
+            self.stream.flush()

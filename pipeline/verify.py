@@ -10,6 +10,7 @@ import pyarrow as pa
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import VerifyError
+from pipeline.writers.nlu import nlu as nlu_view
 from schemas import DEAD_LETTER, EXAMPLE, NLU, Record
 
 _RECORDS: dict[str, Record] = {"nlu": NLU, "lineage": EXAMPLE, "dead_letters": DEAD_LETTER}
@@ -89,6 +90,8 @@ def _tables(folder: str, manifest: dict[str, Any]) -> str:
                 f"verify with the code that wrote it: {manifest['identity']['code']}"
             )
         table = _read(folder, path, record)
+        if "split" in record.names and set(table["split"].to_pylist()) != {path.rsplit("/", 1)[-1].split("-")[0]}:
+            raise VerifyError(f"{path}: holds rows of another split than its name says")
         if table.num_rows != facts["rows"] or not table.num_rows:
             raise VerifyError(f"{path}: {table.num_rows} rows, the manifest says {facts['rows']}")
         rows += table.num_rows
@@ -97,6 +100,11 @@ def _tables(folder: str, manifest: dict[str, Any]) -> str:
 
 def _counts(folder: str, manifest: dict[str, Any]) -> str:
     """Each stage's counts close, and hand on to the next."""
+    failed = [gate["gate"] for gate in manifest["gates"] if not gate["passed"]]
+    if failed or len(manifest["gates"]) < len(manifest["closing"]):
+        raise VerifyError(
+            f"gates: {len(manifest['gates'])} of {len(manifest['closing'])} ran, failed: {failed or 'none'}"
+        )
     for stage, closing in manifest["closing"].items():
         told = {k: manifest["counts"][stage].get(k) for k in closing}
         if told != closing:
@@ -127,8 +135,6 @@ def _examples(folder: str, manifest: dict[str, Any]) -> str:
     ids = lineage["example_id"].to_pylist()
     if len(set(ids)) != len(ids):
         raise VerifyError("lineage: an example id occurs twice")
-    if sorted(ids) != sorted(nlu["id"].to_pylist()):
-        raise VerifyError("nlu and lineage do not hold the same examples")
     options = manifest["identity"]["config"]["curate"]
     low = [
         e
@@ -145,7 +151,9 @@ def _examples(folder: str, manifest: dict[str, Any]) -> str:
         for turn in provenance["turn_ids"]:
             if owner.setdefault(turn, split) != split:
                 raise VerifyError(f"lineage: turn {turn} stands in two splits")
-    return f"{len(ids):,} examples are unique, traceable, supported, and on one side of the split"
+    if not nlu_view(lineage.sort_by("example_id")).equals(nlu.sort_by("id")):
+        raise VerifyError("nlu: not the view of the examples in lineage")
+    return f"{len(ids):,} examples are unique, traceable, supported, and no turn is on two sides of the split"
 
 
 def _view(folder: str, manifest: dict[str, Any], view: str, record: Record) -> pa.Table:

@@ -8,12 +8,19 @@ from importlib import metadata
 from pathlib import Path
 
 _PACKAGES = ("schemas", "features", "models", "pipeline")
+# Another version of one of these may hash, fit, compare or encode differently.
+_LIBRARIES = ("lightgbm", "numpy", "pandas", "pyarrow", "rapidfuzz", "scipy")
 
 
 @cache
 def code_version() -> str:
-    """Version of the distribution and a hash over the source files that it runs, as `0.1.0+1a2b3c4d5e6f`."""
+    """Version of the distribution and a hash over its source files and the libraries that shape the bytes.
+
+    As `0.1.0+1a2b3c4d5e6f`.
+    """
     digest = hashlib.sha256()
+    for library in _LIBRARIES:
+        digest.update(f"{library}=={metadata.version(library)}\0".encode())
     root = Path(__file__).resolve().parent.parent
     for package in _PACKAGES:
         for path in sorted((root / package).rglob("*")):

@@ -25,7 +25,7 @@ JUDGEMENT: Final = Record(
         Column("subject_id", pa.string(), "Whose turn", None, False, "key"),
         Column("session_id", pa.string(), "Session the turn belongs to (its first turn's id)", None, False, "key"),
         Column("event_time", TIME, "Start of the user's request", "us UTC", False, "time"),
-        Column("domain", pa.string(), "Domain of the executed interpretation; null = none"),
+        Column("domain", pa.string(), "Domain of the interpretation judged, the leading one; null = none"),
         Column("p_defect", pa.float64(), "Calibrated probability of a defect", "[0, 1]", False),
         Column("threshold", pa.float64(), "A turn at or above it is judged defective", "[0, 1]", False),
         Column("is_defect", pa.bool_(), "p_defect >= threshold", None, False),

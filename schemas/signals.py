@@ -97,8 +97,8 @@ SIGNALS: Final = Record(
         _key("subject_id", pa.string(), "Whose turn"),
         _key("session_id", pa.string(), "turn_id of the session's first turn"),
         Column("event_time", TIME, "Start of the user's request", "us UTC", False, "key"),
-        _key("domain", pa.string(), "Domain of the executed interpretation; null = none", nullable=True),
-        _key("intent", pa.string(), "Intent of the executed interpretation; null = none", nullable=True),
+        _key("domain", pa.string(), "Domain of the leading interpretation; null = none", nullable=True),
+        _key("intent", pa.string(), "Intent of the leading interpretation; null = none", nullable=True),
         Column(
             "question_id",
             pa.int64(),

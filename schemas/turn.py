@@ -52,8 +52,14 @@ TURN: Final = Record(
         Column("prompt", pa.string(), "What the system said last before the request; null = not logged"),
         Column("utterance", pa.string(), "What was heard or typed, never empty", None, False),
         Column("asr", pa.list_(ASR_HYPOTHESIS), "Recogniser's hypotheses, best first; confidence in [0, 1]"),
-        Column("interpretations", pa.list_(INTERPRETATION), "NLU n-best, best first; a tool call is one too"),
-        Column("executed", pa.int32(), "Index of the interpretation acted on; null = none", "index from 0"),
+        Column(
+            "interpretations",
+            pa.list_(INTERPRETATION),
+            "NLU n-best: in a turn what was acted on first, then by score; a tool call is one too",
+        ),
+        Column(
+            "executed", pa.int32(), "Index of what was acted on, in a turn always 0; null = nothing was", "index from 0"
+        ),
         Column("response", pa.string(), "What the system answered; null = not logged"),
         Column("outcome", pa.string(), f"One of: {', '.join(OUTCOMES)}; null = not logged"),
         Column("barge_in", pa.bool_(), "The request cut the system's speech short; null = not logged"),
@@ -82,6 +88,7 @@ GOLD: Final = Record(
         Column("value", pa.float64(), "Share of raters who say the definition holds", "[0, 1]", False),
         Column("raters", pa.int32(), "How many judged; null = not stated", "people"),
         Column("source", pa.string(), "Where the label comes from and how it was derived", None, False, "key"),
+        Column("read_from", SOURCE, "File (relative to the input) and line or row; null = not read from a file"),
         Column("available_at", TIME, "When the label became known; null = not stated", "us UTC", group="time"),
     ),
 )

@@ -8,8 +8,13 @@ from typing import Final
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
-from apache_beam.runners.runner import PipelineState
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    PipelineOptions,
+    StandardOptions,
+    _BeamArgumentParser,
+)
+from apache_beam.runners.runner import PipelineState, create_runner
 
 from pipeline import storage
 from pipeline.config import Config
@@ -20,6 +25,7 @@ from pipeline.workspace import Workspace
 from schemas import COUNT, Record
 
 LOCAL_RUNNER: Final = "FnApiRunner"
+_DOWNLOADERS: Final = frozenset({"directrunner", "switchingdirectrunner", "prismrunner"})
 
 
 @dataclass
@@ -64,17 +70,32 @@ def pipeline_options(args: list[str]) -> PipelineOptions:
     Raises
     ------
     ConfigError
-        For a mode that is known to lose rows or to reach for the network.
+        For an option or a runner that Beam does not know, or a mode that loses rows or reaches for the network.
     """
+    unknown = _unknown(args)
+    if unknown:
+        raise ConfigError(f"after --: Beam has no option {' '.join(unknown)}")
     options = PipelineOptions(args, save_main_session=False)
     standard = options.view_as(StandardOptions)
     if standard.runner is None:
         standard.runner = LOCAL_RUNNER
-    if standard.runner.rsplit(".", 1)[-1].lower() == "directrunner":
-        raise ConfigError("--runner=DirectRunner tries to download another runner; name --runner=FnApiRunner")
+    if standard.runner.rsplit(".", 1)[-1].lower() in _DOWNLOADERS:
+        raise ConfigError(f"--runner={standard.runner} tries to download another runner; name --runner=FnApiRunner")
+    try:
+        create_runner(standard.runner)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise ConfigError(f"--runner={standard.runner}: {str(error).splitlines()[0]}") from None
     if options.view_as(DirectOptions).direct_running_mode == "multi_threading":
         raise ConfigError("--direct_running_mode=multi_threading loses rows; use in_memory or multi_processing")
     return options
+
+
+def _unknown(args: list[str]) -> list[str]:
+    """Arguments that no options class of Beam takes; Beam itself would drop them with a warning."""
+    parser = _BeamArgumentParser(allow_abbrev=False)
+    for options in {str(cls): cls for cls in PipelineOptions.__subclasses__()}.values():
+        options._add_argparse_args(parser)
+    return parser.parse_known_args(args)[1]
 
 
 def write_one(tables: beam.PCollection, path: str, record: Record) -> None:

@@ -149,6 +149,11 @@ def _finish(context: Context, found: Found, format: str, buckets: int) -> None:
         raise GateError(f"stage ingest: {len(found.files)} files were found, {inputs.num_rows} were read; run it again")
     gate = closes("ingest", counts, records)
     outcomes = by_outcome(counts)
+    if n := outcomes.get("superseded.other_conversation"):
+        context.progress.note(
+            f"ingest: {n:,} record(s) were superseded by one of another conversation; is turn_id unique in the whole "
+            "log? Leave it out where it is not"
+        )
     for reason in Reason:
         if n := outcomes.get(f"dead_letter.{reason}"):
             context.progress.note(f"ingest: {n:,} dead letter(s): {reason} ({ADVICE[reason]})")
@@ -163,6 +168,7 @@ def _finish(context: Context, found: Found, format: str, buckets: int) -> None:
         "ingest",
         {
             "format": format,
+            "left_out": found.skipped,
             "buckets": buckets,
             "config": {"ingest": context.config.resolved()["ingest"]},
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),

@@ -18,6 +18,7 @@ from pipeline.publish import publisher
 from pipeline.transforms.ingest import Place
 from pipeline.transforms.shards import ReadBuckets, ShardPlan, WriteDeadLetters, WriteShard, plan
 from pipeline.transforms.shuffle import Shuffle
+from pipeline.verify import verify
 from pipeline.version import code_version
 from pipeline.writers.card import card
 from schemas import DEAD_LETTER, EXAMPLE, FILE, SPLITS, TURN
@@ -38,6 +39,8 @@ def run(context: Context) -> str:
     ------
     GateError
         If counts do not close, or the same inputs gave other bytes before.
+    VerifyError
+        If what was installed does not hold what its manifest says; CURRENT stays as it was.
     PublishError
         If CURRENT cannot be switched on this store.
     """
@@ -50,10 +53,11 @@ def run(context: Context) -> str:
         storage.write_bytes(storage.join(folder, name), data)
         manifest["files"][name] = {"bytes": len(data), "sha256": storage.sha256(data)}
     data = storage.readable_json(manifest)
-    _install(context, manifest, data)
-    workspace.finish("release", {"config": {}, "release_id": manifest["release_id"], "gates": []})
-    moved = publisher(workspace.out).publish(manifest["release_id"])
-    if not moved:
+    target = _install(context, manifest, data)
+    # Proved before anybody is pointed to it.
+    proofs = verify(target)
+    workspace.finish("release", {"config": {}, "release_id": manifest["release_id"], "proofs": proofs, "gates": []})
+    if not publisher(workspace.out).publish(manifest["release_id"]):
         context.progress.note("release: CURRENT stays with a later interval; this release is a backfill")
     return str(manifest["release_id"])
 
@@ -208,19 +212,24 @@ def _documents(manifest: dict[str, Any]) -> dict[str, bytes]:
     }
 
 
-def _install(context: Context, manifest: dict[str, Any], data: bytes) -> None:
-    """Copy the files to the release's folder, its manifest last. A whole release is never written over."""
+def _install(context: Context, manifest: dict[str, Any], data: bytes) -> str:
+    """Copy the files to the release's folder, its manifest last; gives the folder.
+
+    Of a release that is there already only files that are missing or damaged are written, with the bytes that its
+    manifest names.
+    """
     workspace = context.workspace
     target = storage.join(workspace.out, "releases", manifest["release_id"])
     path = storage.join(target, manifests.NAME)
-    if storage.exists(path):
-        if storage.read_bytes(path) != data:
-            raise GateError(
-                f"{target} was made from the same inputs, configuration and code, yet holds other bytes. "
-                "Nothing was replaced. Keep both and report it: a release must be reproducible"
-            )
-        return
+    if storage.exists(path) and storage.read_bytes(path) != data:
+        raise GateError(
+            f"{target} was made from the same inputs, configuration and code, yet holds other bytes. "
+            "Nothing was replaced. Keep both and report it: a release must be reproducible"
+        )
     source = workspace.table("release", "files")
-    for name in manifest["files"]:
-        storage.write_bytes(storage.join(target, name), storage.read_bytes(storage.join(source, name)), durable=True)
+    for name, facts in manifest["files"].items():
+        file = storage.join(target, name)
+        if not (storage.exists(file) and storage.sha256(storage.read_bytes(file)) == facts["sha256"]):
+            storage.write_bytes(file, storage.read_bytes(storage.join(source, name)), durable=True)
     storage.write_bytes(path, data, durable=True)
+    return target

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from typing import IO, Any, ClassVar
 
@@ -128,7 +129,9 @@ def _gold(turns: pa.Table, labels: list[list[dict[str, Any]]]) -> pa.Table:
     """Each hypothesis' truth, and whether the best one is wrong."""
     ids = iter(hex_id(flatten(turns["interpretations"]).candidate_id))
     rows: list[dict[str, Any]] = []
-    for turn_id, hypotheses in zip(turns["turn_id"].to_pylist(), labels, strict=True):
+    places = turns["source"].to_pylist()
+    for turn_id, place, hypotheses in zip(turns["turn_id"].to_pylist(), places, labels, strict=True):
+        label = partial(_label, turn_id, place)
         truth: dict[str, tuple[bool, str]] = {}
         for rank, hypothesis in enumerate(hypotheses):
             candidate = next(ids)
@@ -139,12 +142,14 @@ def _gold(turns: pa.Table, labels: list[list[dict[str, Any]]]) -> pa.Table:
             known = truth.get(candidate, (False, source))
             truth[candidate] = (True, source) if right else known
             if rank == 0:
-                rows.append(_label(turn_id, "wrong_interpretation", None, not right, source))
-        rows += [_label(turn_id, "right_interpretation", c, v, s) for c, (v, s) in truth.items()]
+                rows.append(label("wrong_interpretation", None, not right, source))
+        rows += [label("right_interpretation", c, v, s) for c, (v, s) in truth.items()]
     return pa.Table.from_pylist(rows, schema=GOLD.schema)
 
 
-def _label(turn_id: str, definition: str, candidate: str | None, value: bool, source: str) -> dict[str, Any]:
+def _label(
+    turn_id: str, place: dict[str, Any], definition: str, candidate: str | None, value: bool, source: str
+) -> dict[str, Any]:
     return {
         "turn_id": turn_id,
         "definition": definition,
@@ -152,5 +157,6 @@ def _label(turn_id: str, definition: str, candidate: str | None, value: bool, so
         "value": float(value),
         "raters": None,
         "source": source,
+        "read_from": place,
         "available_at": None,
     }

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import hash128_hex, join, strings
+from features.interpretation import leading_first
 from features.text import flat
 from pipeline.readers.base import dead_letter
 from schemas import DEAD_LETTER, LOGGED_TURN, OUTCOMES, TIME, TURN, Reason
@@ -80,6 +81,9 @@ def check(logged: pa.Table, zone: str | None) -> tuple[pa.Table, pa.Table]:
     )
     turns = _with(turns, "sequence", pc.fill_null(flat(turns["sequence"]), 0))
     turns = _with(turns, "turn_id", _turn_ids(turns))
+    turns = _with(turns, "interpretations", leading_first(turns["interpretations"], turns["executed"]))
+    executed = flat(turns["executed"])
+    turns = _with(turns, "executed", pc.if_else(executed.is_valid(), pa.scalar(0, pa.int32()), executed))
     return TURN.conform(turns), _dead(state)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import storage, tally
 from pipeline.transforms import coder
 from pipeline.transforms.counts import counts
-from pipeline.transforms.pool import PoolOptions, pool
+from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
 from pipeline.transforms.shards import text_bytes
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.votes import VoteOptions, votes
@@ -19,6 +21,18 @@ from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, EXAMPLE, JUDGEMENT, SPLITS, TURN
 
 coder.register()
+
+
+class WordsHash(KeyHash):
+    """Partition votes by their words, whatever the locale: what train has is looked for in all of test."""
+
+    def __init__(self, buckets: int) -> None:
+        super().__init__("pool_key", buckets)
+
+    def __call__(self, table: pa.Table) -> npt.NDArray[np.int64]:
+        """Bucket of each row, shape (n,)."""
+        words = pc.replace_substring_regex(table["pool_key"], f"^[^{KEY_SEPARATOR}]*{KEY_SEPARATOR}", "")
+        return super().__call__(pa.table({"pool_key": words}))
 
 
 @beam.typehints.with_output_types(pa.Table)
@@ -73,6 +87,6 @@ class Curate(beam.PTransform):
     def expand(self, buckets: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
         cast = buckets | "CastVotes" >> beam.ParDo(self._cast).with_outputs("counts", main="votes")
-        by_utterance = Shuffle(KeyHash("pool_key", self._buckets), self._mode, self._spill)
+        by_utterance = Shuffle(WordsHash(self._buckets), self._mode, self._spill)
         pooled = cast.votes | "ByUtterance" >> by_utterance | "PoolVotes" >> beam.ParDo(self._pooled)
         return (cast.counts, pooled) | beam.Flatten()

@@ -36,6 +36,21 @@ def supersede(turns: pa.Table) -> pa.Table:
     return keyed.filter(pa.array(last)).select(turns.column_names)
 
 
+def strangers(turns: pa.Table, kept: pa.Table) -> int:
+    """Rows that a row of another conversation supersedes: a sign that turn_id is not unique, as it must be.
+
+    Parameters
+    ----------
+    turns : pyarrow.Table
+        All rows of some turn ids.
+    kept : pyarrow.Table
+        What `supersede` keeps of them.
+    """
+    at = pc.index_in(turns["turn_id"], value_set=kept["turn_id"].combine_chunks())
+    other = pc.not_equal(turns["conversation_id"], kept["conversation_id"].take(at))
+    return int(pc.sum(other).as_py() or 0)
+
+
 @beam.typehints.with_output_types(pa.Table)
 class _Supersede(beam.DoFn):
     """Drop superseded rows; counts go to the tag `counts`."""
@@ -46,7 +61,8 @@ class _Supersede(beam.DoFn):
         kept = supersede(table)
         yield kept
         gone = {"superseded": table.num_rows - kept.num_rows}
-        yield beam.pvalue.TaggedOutput("counts", counts("ingest", {"in": table.num_rows} | gone))
+        told = {"superseded.other_conversation": strangers(table, kept)}
+        yield beam.pvalue.TaggedOutput("counts", counts("ingest", {"in": table.num_rows} | gone, told))
 
 
 @beam.typehints.with_output_types(pa.Table)
@@ -128,9 +144,19 @@ class IngestDeadLetters(beam.PTransform):
         return shuffled | "WriteDead" >> beam.ParDo(_WriteDead(self._folder))
 
 
+def last_read(gold: pa.Table) -> pa.Table:
+    """One label a key, the one read last (file, then position): a corrected record brings its labels along."""
+    place = gold["read_from"].combine_chunks()
+    keyed = gold.append_column("uri", place.field("uri")).append_column("at", place.field("position"))
+    keyed = keyed.sort_by([(k, "ascending") for k in (*GOLD.key, "uri", "at", "value")])
+    key = join(*(strings(keyed[k]) for k in GOLD.key))
+    last = np.append(key[1:] != key[:-1], True) if len(key) else np.zeros(0, bool)
+    return keyed.filter(pa.array(last)).select(gold.column_names)
+
+
 @beam.typehints.with_output_types(pa.Table)
 class _WriteGold(beam.DoFn):
-    """Sort and write a bucket of labels; a row that is read twice is kept once."""
+    """Sort and write a bucket of labels; of a label that is read twice the one read last is kept."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -138,11 +164,9 @@ class _WriteGold(beam.DoFn):
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
         """One bucket."""
         number, table = bucket
-        keys = [*GOLD.key, "value", "raters", "available_at"]
-        once = table.group_by(keys, use_threads=False).aggregate([]).select(table.column_names)
-        ordered = once.sort_by([(k, "ascending") for k in keys])
-        write_bucket(self._folder, number, ordered, GOLD)
-        yield counts("ingest", {}, {"gold_labels": ordered.num_rows})
+        labels = last_read(table)
+        write_bucket(self._folder, number, labels, GOLD)
+        yield counts("ingest", {}, {"gold_labels": labels.num_rows})
 
 
 class IngestGold(beam.PTransform):

@@ -19,6 +19,8 @@ from features.text import flat
 from schemas import EXAMPLE
 from schemas.example import PROVENANCE
 
+# Between locale and words in `pool_key`.
+KEY_SEPARATOR: Final = "\x1f"
 # Decimals of numbers that are written into a release.
 DECIMALS: Final = 6
 
@@ -71,8 +73,10 @@ def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int
         ["outvoted", "below_support", "disagreement"],
         "kept",
     )
-    trained = set(labels.loc[(labels["outcome"] == "kept") & (labels["split"] == "train"), "pool_key"])
-    leaks = (labels["outcome"] == "kept") & (labels["split"] == "test") & labels["pool_key"].isin(trained)
+    # The same words under another locale are the same words.
+    words = labels["pool_key"].str.partition(KEY_SEPARATOR)[2]
+    kept = labels["outcome"] == "kept"
+    leaks = kept & (labels["split"] == "test") & words.isin(words[kept & (labels["split"] == "train")])
     labels.loc[leaks, "outcome"] = "in_train"
     outcome = labels["outcome"].to_numpy()[frame["label"].to_numpy()]
     kept = labels[labels["outcome"] == "kept"]

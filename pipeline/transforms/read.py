@@ -20,6 +20,8 @@ from schemas import DEAD_LETTER, INPUT, Reason
 
 coder.register()
 
+# A file that breaks off, is no such archive, or is gone.
+_BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException)
 TURNS, GOLD, DEAD, INPUTS = "turns", "gold", "dead_letters", "inputs"
 
 
@@ -53,8 +55,8 @@ class ReadFiles(beam.DoFn):
                 yield from self._checked(batch)
             if salvage.error is not None:
                 raise salvage.error
-        except Exception as error:
-            # Whatever a codec or a store raises, the file is at fault and the other files go on.
+        except _BROKEN as error:
+            # What a codec or a store raises: the file is at fault and the others go on. An error of ours is none of it.
             cause = _cause(salvage.error if salvage and salvage.error else error)
             detail = f"{uri}: stopped after {records} records ({cause})"
             letter = dead_letter(Reason.UNREADABLE_FILE, uri, records, detail, None)

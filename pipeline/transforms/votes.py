@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from features.hashing import hash64, shares, strings
 from features.interpretation import flatten, list_offsets
 from features.text import flat, normalise
+from pipeline.transforms.pool import KEY_SEPARATOR
 from schemas import VOTE
 
 Mask = npt.NDArray[np.bool_]
@@ -133,7 +134,7 @@ def _table(
                 "turn_id": turns["turn_id"].take(own),
                 "subject_id": turns["subject_id"].take(own),
                 "split": pa.array(split[rows], pa.string()),
-                "pool_key": pc.binary_join_element_wise(locale.fill_null(""), words.take(own), "\x1f"),
+                "pool_key": pc.binary_join_element_wise(locale.fill_null(""), words.take(own), KEY_SEPARATOR),
                 "label_id": flatten(single).candidate_id,
                 "locale": locale,
                 "utterance": turns["utterance"].take(own),

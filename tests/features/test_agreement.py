@@ -158,3 +158,22 @@ def test_reach_gives_each_position_near_an_occurrence_once(events, horizon):
     got = list(zip(group[owner].tolist(), at.tolist(), strict=True))
     assert set(got) == expected
     assert len(got) == len(expected)
+
+
+def test_evidence_does_not_depend_on_who_else_is_in_the_bucket():
+    generator = np.random.default_rng(5)
+    rows = []
+    for user in range(120):
+        for step in range(4):
+            nbest = [interpretation("ask", float(s), city=c) for s, c in zip(generator.random(3), "xyz", strict=True)]
+            rows.append(
+                {
+                    "turn_id": f"{user:03d}-{step}",
+                    "subject_id": f"u{user:03d}",
+                    "at": user * 900.0 + step,
+                    "nbest": nbest,
+                }
+            )
+    whole = signals(turns(*rows))
+    for start in (0, 240, 476):
+        assert signals(turns(*rows[start : start + 4])).equals(whole.slice(start, 4))

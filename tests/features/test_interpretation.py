@@ -4,7 +4,7 @@ from build import interpretation, turns
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.interpretation import best, flatten, hex_id, list_offsets
+from features.interpretation import best, flatten, hex_id, leading_first, list_offsets
 
 SLOTS = st.dictionaries(st.sampled_from(["from", "to", "at"]), st.sampled_from(["x", "y z", ""]), max_size=3)
 
@@ -85,3 +85,24 @@ def test_hex_ids_are_16_unsigned_digits():
     (digits,) = hex_id(got.candidate_id)
     assert int(digits, 16) == int(got.candidate_id.view("uint64")[0])
     assert len(digits) == 16
+
+
+def _order(nbest, executed=None):
+    rows = turns({"nbest": nbest, "executed": executed})
+    return [i["intent"] for i in leading_first(rows["interpretations"], rows["executed"])[0].as_py()]
+
+
+def test_what_was_acted_on_leads_then_the_highest_score():
+    nbest = [interpretation("a", 0.1), interpretation("b", 0.9), interpretation("c", None), interpretation("d", 0.5)]
+    assert _order(nbest) == ["b", "d", "a", "c"]
+    assert _order(nbest, 0) == ["a", "b", "d", "c"]
+    assert _order(nbest, 2) == ["c", "b", "d", "a"]
+
+
+def test_ties_and_null_lists_stay_as_logged():
+    rows = turns({"nbest": [interpretation("a"), interpretation("b")]}, {"nbest": []}, {"interpretations": None})
+    got = leading_first(rows["interpretations"], rows["executed"])
+    assert [None if v is None else [i["intent"] for i in v] for v in got.to_pylist()] == [["a", "b"], [], None]
+    mixed = turns({"interpretations": None}, {"nbest": [interpretation("a", 0.1), interpretation("b", 0.2)]})
+    got = leading_first(mixed["interpretations"], mixed["executed"]).to_pylist()
+    assert got[0] is None and [i["intent"] for i in got[1]] == ["b", "a"]

@@ -91,11 +91,10 @@ def test_no_turns_give_no_signals():
     assert got.schema.equals(SIGNALS.schema)
 
 
-def test_the_executed_interpretation_names_domain_and_intent():
-    nbest = [interpretation("a", domain="x"), interpretation("b", domain="y")]
-    got = signals(turns({"nbest": nbest}, {"nbest": nbest, "executed": 1}, {"nbest": nbest, "executed": 7}, {}))
-    assert column(got, "intent") == ["a", "b", "a", None]
-    assert column(got, "domain") == ["x", "y", "x", None]
+def test_the_leading_interpretation_names_domain_and_intent():
+    got = signals(turns({"nbest": [interpretation("a", domain="x"), interpretation("b", domain="y")]}, {}))
+    assert column(got, "intent") == ["a", None]
+    assert column(got, "domain") == ["x", None]
 
 
 def test_logged_outcome_and_rating():

@@ -28,40 +28,49 @@ def told(rows, fold, name, prior=None):
 
 def test_a_turn_reads_the_other_folds_only():
     rows = logged(("u", X), ("v", X), ("w", X), ("z", Y))
-    assert told(rows, [0, 1, 1, 1], "prior.candidate.subjects") == pytest.approx(np.log1p([2, 1, 1, 0]).tolist())
+    # The folds of v and w hold one other subject each, which is too few to tell.
+    assert told(rows, [0, 1, 1, 1], "prior.candidate.subjects") == pytest.approx([np.log1p(2), 0.0, 0.0, 0.0])
 
 
 def test_a_subject_counts_once():
-    rows = logged(("u", X), ("v", X), ("v", X), ("v", X))
-    assert told(rows, [0, 1, 1, 1], "prior.candidate.subjects")[0] == pytest.approx(np.log1p(1))
+    rows = logged(("u", X), ("v", X), ("v", X), ("w", X))
+    assert told(rows, [0, 1, 1, 1], "prior.candidate.subjects")[0] == pytest.approx(np.log1p(2))
+
+
+def test_what_a_subject_does_elsewhere_does_not_reach_its_own_turns():
+    others = [("v", X), ("w", Y), ("w", X)]
+    alone, again = logged(("u", X), ("u", Y), *others), logged(("u", X), ("u", X), *others)
+    fold = np.array([0, 0, 1, 1, 1])
+    for name in NAMES:
+        assert np.array_equal(told(alone, fold, name)[:1], told(again, fold, name)[:1], equal_nan=True), name
 
 
 def test_means_start_from_the_mean_of_all():
-    rows = logged(("u", X), ("v", X), ("w", Y))
-    overall = (0.8 + 0.4) / 2
-    expected = (0.8 + STRENGTH * overall) / (1 + STRENGTH)
-    assert told(rows, [0, 1, 1], "prior.candidate.top_score")[0] == pytest.approx(expected, abs=1e-6)
+    rows = logged(("u", X), ("v", X), ("w", X), ("z", Y))
+    overall = (2 * 0.8 + 0.4) / 3
+    expected = (2 * 0.8 + STRENGTH * overall) / (2 + STRENGTH)
+    assert told(rows, [0, 1, 1, 1], "prior.candidate.top_score")[0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_value_is_pooled_over_frames_and_null_without_one():
-    rows = logged(("u", X), ("v", interpretation("b", 0.2, at="x")), ("w", interpretation("b")))
-    assert told(rows, [0, 1, 1], "prior.value.subjects") == pytest.approx(
-        [np.log1p(1), np.log1p(1), np.nan], nan_ok=True
-    )
-    assert told(rows, [0, 1, 1], "prior.candidate.subjects")[0] == 0.0
+    at_x = interpretation("b", 0.2, at="x")
+    rows = logged(("u", X), ("v", at_x), ("w", at_x), ("z", interpretation("b")))
+    got = told(rows, [0, 1, 1, 1], "prior.value.subjects")
+    assert got[0] == pytest.approx(np.log1p(2)) and np.isnan(got[3])
+    assert told(rows, [0, 1, 1, 1], "prior.candidate.subjects")[0] == 0.0
 
 
 def test_a_frame_is_pooled_as_an_answer_to_the_question():
-    rows = logged(("u", X), ("v", Y))
-    assert told(rows, [0, 1], "prior.answer.subjects") == pytest.approx([np.log1p(1)] * 2)
+    rows = logged(("u", X), ("v", Y), ("w", Y))
+    assert told(rows, [0, 1, 1], "prior.answer.subjects")[0] == pytest.approx(np.log1p(2))
     unasked = signals(turns({"subject_id": "u", "nbest": [X]}, {"subject_id": "v", "nbest": [Y]}))
     assert np.isnan(told(unasked, [0, 1], "prior.answer.subjects")).all()
 
 
 def test_new_subjects_and_candidates_read_what_was_fitted():
-    prior = fit_prior(logged(("u", X), ("v", X)), np.array([0, 1]), 2)
+    prior = fit_prior(logged(("u", X), ("v", X)), np.array([1, 1]), 2)
     rows = logged(("n", X), ("m", Y))
-    assert told(rows, [0, 1], "prior.candidate.subjects", prior) == pytest.approx([np.log1p(1), 0.0])
+    assert told(rows, [0, 0], "prior.candidate.subjects", prior) == pytest.approx([np.log1p(2), 0.0])
 
 
 def test_it_is_the_same_after_a_file():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from calls import with_signals
@@ -102,8 +104,10 @@ def test_gold_of_one_class_is_refused(made):
 
 
 def test_model_ids_name_model_and_threshold(fitted):
-    assert len(model_id(fitted.defect, fitted.threshold)) == 64
-    assert model_id(fitted.defect, fitted.threshold) != model_id(fitted.defect, fitted.tau)
+    ids = {model_id(fitted, part) for part in ("defect", "correction")}
+    wider = replace(fitted, options=replace(fitted.options, margin=0.5))
+    assert len(ids) == 2
+    assert model_id(wider, "defect") in ids and model_id(wider, "correction") not in ids
 
 
 def test_judgements_follow_the_threshold_and_have_reasons(made, fitted):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from synthetic import BAD, CITIES, SETTINGS, afterword, copy, lines, record, records, tree
 
+from pipeline import storage
 from pipeline.verify import verify
+
+ROOT = Path(__file__).parents[2]
 
 
 def manifest(out: Path) -> dict[str, Any]:
@@ -60,7 +65,7 @@ def test_nothing_that_carries_a_clock_or_a_path_is_in_a_release(released: Path, 
     for name, data in tree(released / "releases").items():
         assert str(log).encode() not in data and str(released).encode() not in data, name
     run = json.loads(next((released / "runs").glob("*/run.json")).read_text())
-    assert set(run["seconds"]) == {"ingest", "signals", "train", "label", "curate", "release", "verify"}
+    assert set(run["seconds"]) == {"ingest", "signals", "train", "label", "curate", "release"}
 
 
 def test_no_work_of_a_shuffle_is_left(released: Path):
@@ -268,11 +273,67 @@ def test_help_and_version_end_with_0_without_beam(capsys: Any):
 
 
 @pytest.mark.long
-def test_the_real_calls_twice_are_byte_identical(letsgo: Path, tmp_path: Path):
-    for name in ("a", "b"):
-        assert afterword("run", "--input", letsgo.parent, "--format", "dstc", "--out", tmp_path / name) == 0
+def test_the_real_calls_twice_are_byte_identical_on_other_buckets_too(letsgo: Path, tmp_path: Path):
+    ways = {"a": (), "b": (), "many": ("--set", "shuffle.bucket_bytes=300000", "--set", "shuffle.mode=native")}
+    for name, settings in ways.items():
+        out = ("--out", tmp_path / name)
+        assert afterword("run", "--input", letsgo.parent, "--format", "dstc", *out, *settings) == 0
     assert tree(tmp_path / "a" / "releases") == tree(tmp_path / "b" / "releases")
+    assert tree(tmp_path / "a" / "releases") == tree(tmp_path / "many" / "releases")
     assert manifest(tmp_path / "a")["closing"]["ingest"]["kept"] > 5000
+
+
+def _without(records: list[dict[str, Any]], keep: int) -> list[dict[str, Any]]:
+    return [r | {"interpretations": (r["interpretations"] or [])[:keep] or None, "executed": None} for r in records]
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_a_log_without_an_n_best_is_judged_though_nothing_is_corrected(tmp_path: Path, keep: int):
+    (tmp_path / "a.jsonl").write_bytes(lines(*_without(records(), keep)))
+    assert afterword("run", "--input", tmp_path / "a.jsonl", "--out", tmp_path / "out", *SETTINGS) == 0
+    held = manifest(tmp_path / "out")
+    assert held["counts"]["label"]["kept"] == len(records())
+    assert held["counts"]["label"]["corrected"] == 0 == held["counts"]["label"]["candidates"]
+
+
+def test_a_damaged_install_is_not_published_and_the_next_run_mends_it(
+    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+):
+    out = copy(released, tmp_path / "out")
+    old = (out / "CURRENT").read_text()
+    again = ("run", "--out", out, "--from", "curate", *SETTINGS[2:], "--set", "curate.min_users=3")
+    write = storage.write_bytes
+
+    def damage(path: str, data: bytes, **rest: Any) -> None:
+        write(path, data[:-1] + b"?" if "/releases/" in path and "nlu/data/train" in path else data, **rest)
+
+    monkeypatch.setattr("pipeline.storage.write_bytes", damage)
+    assert afterword(*again) == 5
+    assert "nlu/data/train" in capsys.readouterr().err
+    assert (out / "CURRENT").read_text() == old
+    monkeypatch.undo()
+    assert afterword(*again) == 0
+    assert (out / "CURRENT").read_text() != old
+
+
+@pytest.mark.parametrize(
+    "options", [["--runer=SparkRunner"], ["--runner=Nosuch"], ["--runner=SwitchingDirectRunner"], ["stray"]]
+)
+def test_what_beam_does_not_know_is_refused(released: Path, options: list[str], capsys: Any):
+    assert afterword("signals", "--out", released, "--", *options) == 2
+    assert options[0].split("=")[-1] in capsys.readouterr().err
+
+
+def test_an_output_that_is_a_file_is_an_error_without_a_traceback(tmp_path: Path, log: Path, capsys: Any):
+    (tmp_path / "out").write_text("x")
+    assert afterword("run", "--input", log, "--out", tmp_path / "out", *SETTINGS) == 1
+    assert f"{tmp_path / 'out'}: File exists" in capsys.readouterr().err
+
+
+def test_a_reader_of_the_output_that_has_gone_ends_it_quietly(released: Path):
+    command = f"{sys.executable} -m pipeline.cli verify {released} | head -n 1; echo ${{PIPESTATUS[0]}}"
+    shell = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert shell.stdout.splitlines()[-1] in ("0", "141") and "Traceback" not in shell.stderr
 
 
 @pytest.mark.parametrize("victim", ["nlu/data/train", "README.md", "manifest.json", "CURRENT"])

@@ -151,7 +151,7 @@ def test_an_example_that_occurs_twice_is_found_even_with_true_hashes(release: Pa
 
 def test_view_and_lineage_hold_the_same_examples(release: Path):
     rewrite(release, "nlu", lambda t: put(t, "id", ["f" * 32, *t["id"].to_pylist()[1:]]))
-    refused(release, "do not hold the same examples")
+    refused(release, "not the view of the examples in lineage")
 
 
 @pytest.mark.parametrize(("column", "value"), [("support", 1), ("agreement", 0.5)])
@@ -216,3 +216,15 @@ def test_a_manifest_that_is_none(release: Path, text: str | None, says: str):
     if text is not None:
         path.write_text(text)
     refused(release, says)
+
+
+def test_a_view_of_other_content_is_found_even_with_true_hashes(release: Path):
+    rewrite(release, "nlu", lambda t: put(t, "intent", ["WRONG"] * t.num_rows))
+    refused(release, "nlu: not the view of the examples in lineage")
+
+
+def test_a_gate_that_failed_or_did_not_run_is_named(release: Path):
+    edit(release, lambda m: m["gates"][0].update(passed=False))
+    refused(release, "gates: .* failed: .*counts close")
+    edit(release, lambda m: m["gates"].pop(0))
+    refused(release, "gates: 3 of 4 ran")

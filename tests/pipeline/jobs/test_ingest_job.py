@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 from pathlib import Path
@@ -88,13 +89,14 @@ def test_dead_letters_are_listed_counted_by_reason_and_told(tmp_path: Path):
     assert held.num_rows == 10 and held.schema.names == list(DEAD_LETTER.names)
 
 
-def test_a_file_that_cannot_be_read_does_not_stop_the_others_and_has_no_hash(tmp_path: Path):
+def test_a_file_that_cannot_be_read_does_not_stop_the_others_and_is_named_by_its_bytes(tmp_path: Path):
     packed = gzip.compress(lines(*(record(turn_id=str(k)) for k in range(50))))
     folder = write(tmp_path / "in", a_jsonl_gz=packed[:-20], b_jsonl=lines(record(turn_id="b")))
     rows, _, _ = run(folder, tmp_path / "out")
     assert "b" in {r["turn_id"] for r in rows}
     facts = json.loads((tmp_path / "out" / "work" / "ingest" / "stage.json").read_text())["facts"]
-    assert [(i["uri"], i["sha256"] is None) for i in facts["inputs"]] == [("a.jsonl.gz", True), ("b.jsonl", False)]
+    assert [i["uri"] for i in facts["inputs"]] == ["a.jsonl.gz", "b.jsonl"]
+    assert facts["inputs"][0]["sha256"] == hashlib.sha256(packed[:-20]).hexdigest()
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"{bad\n", lines(record(user_id=None))])

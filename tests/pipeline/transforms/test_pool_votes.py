@@ -160,7 +160,10 @@ def test_no_votes_give_nothing():
 
 VOTES = st.lists(
     st.tuples(
-        st.sampled_from("abcdef"), st.integers(1, 3), st.sampled_from(["x", "y"]), st.sampled_from([0.5, 0.7, 0.9])
+        st.sampled_from("abcdef"),
+        st.integers(1, 3),
+        st.sampled_from(["en\x1fx", "en\x1fy"]),
+        st.sampled_from([0.5, 0.7, 0.9]),
     ),
     max_size=14,
 )
@@ -346,3 +349,11 @@ def test_votes_do_not_depend_on_numpy_order():
     rows, _ = cast([{"utterance": w} for w in "abc"], [0.0, 0.9, 0.0], {1: interpretation("fix")})
     assert [r["turn_id"] for r in rows] == ["t000", "t001", "t002"]
     assert np.isfinite([r["probability"] for r in rows]).all()
+
+
+def test_the_same_words_under_another_locale_leave_test_too():
+    rows = [vote("a", pool_key="en\x1fgo"), vote("b", pool_key="en\x1fgo")]
+    rows += [vote(user, pool_key="\x1fgo", split="test", locale=None) for user in "cd"]
+    examples, outcomes = pooled(*rows)
+    assert [e["split"] for e in examples] == ["train"]
+    assert outcomes["in_train"] == 2

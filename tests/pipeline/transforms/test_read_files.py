@@ -107,12 +107,22 @@ def test_parquet_that_breaks_off_is_a_dead_letter(tmp_path: Path):
 
 def test_what_a_reader_raises_does_not_carry_text_into_the_dead_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def fail(*_: Any) -> Any:
-        raise ValueError(SECRET)
+        raise pa.ArrowInvalid(SECRET)
 
     monkeypatch.setattr("pipeline.transforms.read.check", fail)
     (tmp_path / "a.jsonl").write_bytes(many(1))
     letter = read(tmp_path / "a.jsonl")["dead_letters"].to_pylist()[0]
     assert letter["reason"] == Reason.UNREADABLE_FILE and SECRET not in json.dumps(letter)
+
+
+def test_an_error_of_ours_is_not_taken_for_a_broken_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any) -> Any:
+        raise KeyError("ours")
+
+    monkeypatch.setattr("pipeline.transforms.read.check", fail)
+    (tmp_path / "a.jsonl").write_bytes(many(1))
+    with pytest.raises(KeyError, match="ours"):
+        read(tmp_path / "a.jsonl")
 
 
 def test_a_salvaged_stream_ends_at_the_error_and_keeps_it():

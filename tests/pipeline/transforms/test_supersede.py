@@ -9,8 +9,8 @@ from build import START, turns
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.transforms.ingest import Place, by_place, supersede
-from schemas import DEAD_LETTER
+from pipeline.transforms.ingest import Place, by_place, last_read, strangers, supersede
+from schemas import DEAD_LETTER, GOLD
 
 
 def at(seconds: int | None) -> Any:
@@ -91,3 +91,24 @@ def test_dead_letters_are_ordered_as_the_input_is():
 def test_a_dead_letters_bucket_follows_from_its_place():
     buckets = Place(1000)(letters(("a", 1), ("a", 2), ("a", 1), ("b", 1)))
     assert buckets[0] == buckets[2] and len(set(buckets.tolist())) == 3
+
+
+def label(value: float, uri: str = "a", position: int = 1, **other: Any) -> dict[str, Any]:
+    held = {"turn_id": "t", "definition": "wrong_interpretation", "value": value, "source": "human"}
+    return held | {"read_from": {"uri": uri, "position": position}} | other
+
+
+def test_of_a_label_read_twice_the_one_read_last_is_kept():
+    gold = pa.Table.from_pylist(
+        [label(1.0, "b"), label(0.0, "a"), label(0.5, "a", 2), label(0.0, definition="breakdown")], schema=GOLD.schema
+    )
+    assert {(r["definition"], r["value"]) for r in last_read(gold).to_pylist()} == {
+        ("wrong_interpretation", 1.0),
+        ("breakdown", 0.0),
+    }
+    assert last_read(GOLD.empty()).num_rows == 0
+
+
+def test_rows_that_another_conversation_supersedes_are_counted():
+    rows = turns({"turn_id": "1", "conversation_id": "a"}, {"turn_id": "1", "conversation_id": "b"}, {"turn_id": "2"})
+    assert strangers(rows, supersede(rows)) == 1
