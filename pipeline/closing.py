@@ -74,7 +74,7 @@ def _kinds(curate: dict[str, int]) -> str:
             kind = key.rsplit(".", 1)[1]
             kinds[kind] = kinds.get(kind, 0) + rows
     left = {k: curate.get(k, 0) for k in ("below_support", "disagreement", "outvoted", "in_train")}
-    made = ", ".join(f"{n:,} {k}s" for k, n in sorted(kinds.items())) or "none"
+    made = ", ".join(f"{n:,} {k}{'' if n == 1 else 's'}" for k, n in sorted(kinds.items())) or "none"
     held = ", ".join(f"{n:,} {k.replace('_', ' ')}" for k, n in left.items() if n)
     return made + (f"; turns left out: {held}" if held else "")
 
