@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +27,7 @@ class Publisher(Protocol):
 
 
 class PosixPublisher:
-    """Local and network file systems: lock, write a temporary file, fsync, `os.replace`, fsync the folder."""
+    """Local and network file systems: under a lock, a durable file put in the place of the old one (`os.replace`)."""
 
     def __init__(self, out: str) -> None:
         self._out = Path(out)
@@ -48,7 +46,7 @@ class PosixPublisher:
                 return True
             if now is not None and self._stands_later(now, new):
                 return False
-            self._replace(release_id)
+            storage.write_bytes(str(self._out / "CURRENT"), f"{release_id}\n".encode(), durable=True)
         return True
 
     def _stands_later(self, now: str, new: dict[str, Any]) -> bool:
@@ -64,19 +62,6 @@ class PosixPublisher:
         with (self._out / ".publish.lock").open("w") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
-
-    def _replace(self, release_id: str) -> None:
-        temporary = self._out / f".tmp-{uuid.uuid4().hex}-CURRENT"
-        with temporary.open("w", encoding="utf-8") as handle:
-            handle.write(release_id + "\n")
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(self._out / "CURRENT")
-        folder = os.open(self._out, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def publisher(out: str) -> Publisher:

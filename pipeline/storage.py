@@ -44,7 +44,8 @@ def read_bytes(path: str) -> bytes:
 def write_bytes(path: str, data: bytes, durable: bool = False) -> None:
     """Write a file under a temporary name that carries this attempt's id, then rename it.
 
-    A durable one is on the disk before it has its name, so that no loss of power leaves a name without its content.
+    A durable one is on the disk before it has its name, and its name before this returns, so that no loss of power
+    leaves a name without its content, or takes a name back that others were pointed to.
     """
     folder, name = FileSystems.split(path)
     make_folder(folder)
@@ -56,10 +57,22 @@ def write_bytes(path: str, data: bytes, durable: bool = False) -> None:
                 handle.flush()
                 os.fsync(handle.fileno())
         os.replace(temporary, path)  # noqa: PTH105 - atomic, unlike FileSystems.rename onto an existing name
+        if durable:
+            _sync_folder(Path(path).parent)
         return
     with FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
         stream.write(data)
     FileSystems.rename([temporary], [path])
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put a folder's names on the disk, and its own name in the folder above."""
+    for each in (folder, folder.parent):
+        handle = os.open(each, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def make_folder(path: str) -> None:

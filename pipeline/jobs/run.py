@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,7 +30,8 @@ def run(context: Context, pattern: str | None, format: str | None, first: str = 
     Returns
     -------
     dict
-        What the closing table shows, also kept as `<out>/runs/<run_id>/run.json`.
+        What the closing table shows, also kept as `<out>/runs/<run_id>/run.json`; a run that fails leaves the stage
+        and the error there.
     """
     begun = datetime.now(UTC)
     steps: dict[str, Callable[[], object]] = {
@@ -41,8 +43,12 @@ def run(context: Context, pattern: str | None, format: str | None, first: str = 
         "release": lambda: release.run(context),
     }
     for stage in STAGES[STAGES.index(first) :]:
-        with context.progress.stage(stage):
-            steps[stage]()
+        try:
+            with context.progress.stage(stage):
+                steps[stage]()
+        except BaseException as error:
+            _record(context, begun, {"failed": stage, "error": f"{type(error).__name__}: {error}"})
+            raise
     release_id = context.workspace.facts("release")["release_id"]
     folder = storage.join(context.workspace.out, "releases", release_id)
     result = summary(context, folder)
@@ -82,4 +88,6 @@ def _record(context: Context, begun: datetime, result: dict[str, Any]) -> None:
         "result": result,
     }
     path = storage.join(context.workspace.out, "runs", run_id, "run.json")
-    storage.write_bytes(path, storage.readable_json(facts))
+    # What stopped the run may keep this from being written too; the first error is the one to tell.
+    with suppress(OSError) if "failed" in result else nullcontext():
+        storage.write_bytes(path, storage.readable_json(facts))

@@ -365,3 +365,10 @@ def test_a_release_is_not_published_where_its_counts_do_not_close(released: Path
     next(examples.iterdir()).unlink()
     assert afterword("release", "--out", out) == 4
     assert (out / "CURRENT").read_text() == (released / "CURRENT").read_text()
+
+
+def test_a_run_that_fails_leaves_its_stage_and_error(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_bytes(b"{bad\n")
+    assert afterword("run", "--input", tmp_path / "a.jsonl", "--out", tmp_path / "out", *SETTINGS) == 3
+    held = json.loads(next((tmp_path / "out" / "runs").glob("*/run.json")).read_text())
+    assert held["result"]["failed"] == "ingest" and "no usable turn" in held["result"]["error"]
