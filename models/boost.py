@@ -41,6 +41,8 @@ ROUNDS: Final = 300
 # waits for another at each of a tree's many barriers, which on a busy machine costs minutes.
 _TRAIN_THREADS: Final = 1
 _TWO_THREADS_TO_PREDICT_FROM: Final = 2_000
+# To explain a score takes about as long as to compute so many.
+_EXPLAIN_COST: Final = 50
 
 
 def _predict_threads(rows: int) -> int:
@@ -95,7 +97,7 @@ class FoldModel:
         for k, booster in enumerate(self._loaded):
             rows = np.flatnonzero(fold == k)
             if len(rows):
-                threads = _predict_threads(len(rows))
+                threads = _predict_threads(len(rows) * _EXPLAIN_COST)
                 out[rows] = booster.predict(design.values[rows], pred_contrib=True, num_threads=threads)[:, :-1]
         return out
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.hashing import strings
 from features.signals import SignalOptions, signals
 from models.judge import judge
 from models.store import loads
@@ -20,6 +23,29 @@ from schemas import CORRECTION, JUDGEMENT, SIGNALS, TURN
 
 coder.register()
 
+# Turns that are worked on at once: what the kernels hold on the way is many times the rows themselves.
+PIECE_ROWS: Final = 25_000
+
+
+def pieces(owner: pa.ChunkedArray, rows: int = PIECE_ROWS) -> Iterator[tuple[int, int]]:
+    """Cut rows into (start, length) pieces of about `rows`, never through an owner's run of rows.
+
+    Parameters
+    ----------
+    owner : pyarrow.StringArray
+        Whose row it is (a subject or a session); an owner's rows stand together.
+    rows : int
+        A piece is closed by the first change of owner after so many rows.
+    """
+    names = strings(owner)
+    changes = np.flatnonzero(names[1:] != names[:-1]) + 1
+    start = 0
+    while start < len(names):
+        later = np.searchsorted(changes, start + rows)
+        end = int(changes[later]) if later < len(changes) else len(names)
+        yield start, end - start
+        start = end
+
 
 @beam.typehints.with_output_types(pa.Table)
 class ComputeSignals(beam.DoFn):
@@ -31,9 +57,12 @@ class ComputeSignals(beam.DoFn):
     def process(self, bucket: int) -> Iterator[pa.Table]:
         """One bucket."""
         turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema)
-        table = signals(turns, self._options)
+        done = []
+        for start, length in pieces(turns["subject_id"]):
+            done.append(signals(turns.slice(start, length).combine_chunks(), self._options))
+            tally.add(length)
+        table = pa.concat_tables(done)
         write_bucket(self._folder, bucket, table, SIGNALS)
-        tally.add(table.num_rows)
         sessions = len(table["session_id"].unique())
         subjects = len(table["subject_id"].unique())
         yield counts(
@@ -58,10 +87,14 @@ class JudgeTurns(beam.DoFn):
         """One bucket."""
         turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema)
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
-        judgements, corrections = judge(turns, table, self._models)
+        done = []
+        for start, length in pieces(table["session_id"]):
+            part = (t.slice(start, length).combine_chunks() for t in (turns, table))
+            done.append(judge(*part, self._models))
+            tally.add(length)
+        judgements, corrections = (pa.concat_tables(tables) for tables in zip(*done, strict=True))
         write_bucket(self._judgements, bucket, judgements, JUDGEMENT)
         write_bucket(self._corrections, bucket, corrections, CORRECTION)
-        tally.add(judgements.num_rows)
         yield _counts(turns, judgements, corrections)
 
 
