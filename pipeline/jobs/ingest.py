@@ -9,6 +9,8 @@ from typing import Final
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.parquet as pq
+from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from pipeline import readers, storage
@@ -22,6 +24,8 @@ from schemas import ADVICE, INPUT, Reason
 
 # Bytes of our tables that a stored byte becomes, by rule of thumb; only the number of buckets follows from it.
 _EXPANSION: Final = {"packed": 8, "plain": 1}
+# What a turn with a short n-best comes to.
+_ROW_BYTES: Final = 1_024
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ def run(context: Context, pattern: str, format: str) -> None:
             f"ingest: left out {len(found.skipped)} file(s) that {format} does not read: "
             + ", ".join(found.skipped[:5])
         )
-    buckets = bucket_count([(u, s) for _, u, s in found.files], context.config.shuffle.bucket_bytes)
+    sizes = [(uri, stored_bytes(path, size)) for path, uri, size in found.files]
+    buckets = bucket_count(sizes, context.config.shuffle.bucket_bytes)
     context.run(lambda pipeline: _build(pipeline, context, found, format, buckets))
     _finish(context, found, format, buckets)
 
@@ -106,6 +111,22 @@ def _first_wild(pattern: str) -> int:
 
 def _is_folder(path: str) -> bool:
     return storage.is_local(path) and Path(path).is_dir()
+
+
+def stored_bytes(path: str, size: int) -> int:
+    """Bytes that a file counts for: its size, or for Parquet what its rows come to, if that is more.
+
+    Parquet that repeats itself is stored in a hundredth of what it unfolds to, but its footer says how many rows it
+    has. A file whose footer cannot be read counts for its size here, and is refused where it is read.
+    """
+    if not path.lower().endswith(".parquet"):
+        return size
+    try:
+        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+            rows = pq.read_metadata(pa.PythonFile(stream, mode="r")).num_rows
+    except (OSError, pa.ArrowException):
+        return size
+    return max(size, rows * _ROW_BYTES // _EXPANSION["packed"])
 
 
 def bucket_count(files: list[tuple[str, int]], bucket_bytes: int) -> int:

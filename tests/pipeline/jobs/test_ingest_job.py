@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from synthetic import BAD, lines, record
 
@@ -185,3 +186,12 @@ def test_counts_that_do_not_close_fail():
     }
     with pytest.raises(GateError, match="6 rows were handed on, 5 went in"):
         closes("label", good, 6)
+
+
+def test_parquet_counts_for_its_rows_however_small_it_is_stored(tmp_path: Path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"utterance": pa.repeat("play jazz", 200_000)}), path)
+    assert path.stat().st_size < 10_000
+    assert ingest.stored_bytes(str(path), path.stat().st_size) * 8 == 200_000 * 1024
+    (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
+    assert ingest.stored_bytes(str(tmp_path / "b.parquet"), 16) == 16
