@@ -31,7 +31,7 @@ def closing_table(result: dict[str, Any]) -> str:
                 (
                     "sessions",
                     counts["signals"].get("sessions", 0),
-                    f"of {counts['signals'].get('subjects', 0):,} users",
+                    f"of {counts['signals'].get('subjects', 0):,} users, or conversations where no user is logged",
                 ),
                 (
                     "defects",
