@@ -60,11 +60,12 @@ class Work:
 
 def load(data: Path) -> Work | None:
     """Read the calls; None where the data is absent."""
-    path = data / "dstc1_letsgo" / "train3.jsonl.gz"
-    if not path.exists():
+    batches = []
+    for path in sorted((data / "dstc1_letsgo").glob("*.jsonl.gz")):
+        with gzip.open(path) as stream:
+            batches += DstcReader().read(stream, path.name)
+    if not batches:
         return None
-    with gzip.open(path) as stream:
-        batches = list(DstcReader().read(stream, path.name))
     turns, _ = check(pa.concat_tables([b.turns for b in batches]), DstcReader.zone)
     gold = pa.concat_tables([b.gold for b in batches])
     transcribed = gold.filter(pa.compute.starts_with(gold["source"], "transcribed/"))
