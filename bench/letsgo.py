@@ -171,6 +171,7 @@ def corrections(work: Work) -> dict[str, float]:
     learn = [work.scored[turn] & (table.fold[turn] != k) for k in range(FOLDS)]
     p = [fit_beta(scores[at], work.right[at])(scores) for scores, at in zip(inside, learn, strict=True)]
     out |= _relabels(work, "relabels90", p, TrainOptions().margin)
+    out |= _relabels(work, "relabels90.nolead", p, -np.inf)
     # The second-best score by itself can have no lead over the best one, so none is asked of it.
     return out | _relabels(work, "relabels90.baseline", [mass] * FOLDS, -np.inf)
 
@@ -192,7 +193,10 @@ def _relabels(work: Work, name: str, inside: list[F64], margin: float) -> dict[s
     turn's candidates may be right, and to replace one right reading by another corrects nothing.
     """
     fold = work.table.fold
-    taken = right = 0
+    taken = right = needless = 0
+    top_right = np.zeros(len(work.scored), bool)
+    top = work.table.candidates.is_top
+    top_right[work.turn[top]] = work.right[top] > 0
     for k, scores in enumerate(inside):
         chosen = best_alternative(work.table.candidates, scores, len(work.scored))
         led = work.scored & (chosen.row >= 0) & (chosen.margin >= margin)
@@ -201,11 +205,13 @@ def _relabels(work: Work, name: str, inside: list[F64], margin: float) -> dict[s
         accepted = led & (fold == k) & (chosen.probability >= cut)
         taken += int(accepted.sum())
         right += int(work.right[chosen.row[accepted]].sum())
+        needless += int(top_right[accepted].sum())
     precision = right / taken if taken else 0.0
     return {
         name: float(taken if precision >= PRECISION else 0),
         f"{name}.made": float(taken),
         f"{name}.precision": precision,
+        f"{name}.needless": float(needless),
         f"{name}.low95": clopper_pearson_low(right, taken) if taken else 0.0,
     }
 

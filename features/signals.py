@@ -118,7 +118,7 @@ def _entry(turns: pa.Table, field: str, rows: npt.NDArray[np.int64]) -> pa.Array
 
 
 def _top(turns: pa.Table, hypotheses: Candidates, field: str) -> pa.Array:
-    return _entry(turns, field, best(hypotheses, turns.num_rows))
+    return _entry(turns, field, best(hypotheses))
 
 
 def _logged(turns: pa.Table) -> dict[str, pa.Array]:

@@ -117,7 +117,7 @@ class Choice:
     probability : numpy.ndarray, shape (n,)
         Its p(correct); 0 where there is none.
     margin : numpy.ndarray, shape (n,)
-        Less the highest p(correct) of any other candidate of the turn, the top one among them.
+        Less the highest p(correct) of any other candidate of the turn, the top one among them; 0 where there is none.
     """
 
     row: I64
@@ -125,9 +125,25 @@ class Choice:
     margin: F64
 
 
+def highest_other(table: CandidateTable, p_correct: F64) -> F64:
+    """For each candidate the highest p(correct) among the turn's other candidates; 0 where there is none."""
+    order = np.lexsort((-p_correct, table.turn))
+    turn = table.turn[order]
+    first = np.ones(len(order), bool)
+    first[1:] = turn[1:] != turn[:-1]
+    turns = int(table.turn.max(initial=-1)) + 1
+    best, second = np.zeros(turns), np.zeros(turns)
+    best_row = np.full(turns, -1, np.int64)
+    best[turn[first]], best_row[turn[first]] = p_correct[order[first]], order[first]
+    rest = order[~first]
+    np.maximum.at(second, table.turn[rest], p_correct[rest])
+    is_best = best_row[table.turn] == np.arange(len(p_correct))
+    return np.where(is_best, second[table.turn], best[table.turn])
+
+
 def best_alternative(table: CandidateTable, probability: F64, turns: int) -> Choice:
     """Pick each turn's most probable candidate other than the top one; n-best order breaks ties."""
-    best, second = np.zeros(turns), np.zeros(turns)
+    best, margin = np.zeros(turns), np.zeros(turns)
     row = np.full(turns, -1, np.int64)
     order = np.lexsort((table.entry, -probability, table.turn))
     order = order[~table.is_top[order]]
@@ -135,11 +151,8 @@ def best_alternative(table: CandidateTable, probability: F64, turns: int) -> Cho
     first = np.ones(len(order), bool)
     first[1:] = turn[1:] != turn[:-1]
     row[turn[first]], best[turn[first]] = order[first], probability[order[first]]
-    rest = order[~first]
-    np.maximum.at(second, table.turn[rest], probability[rest])
-    top = table.is_top
-    np.maximum.at(second, table.turn[top], probability[top])
-    return Choice(row, best, best - second)
+    margin[turn[first]] = (probability - highest_other(table, probability))[order[first]]
+    return Choice(row, best, margin)
 
 
 def eligible(table: CandidateTable, choice: Choice, is_defect: Mask, margin: float) -> Mask:

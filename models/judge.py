@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from features.interpretation import hex_id, list_offsets
 from features.text import flat
-from models.correction import DECIMALS, Choice, best_alternative, eligible
+from models.correction import DECIMALS, Choice, best_alternative, eligible, highest_other
 from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
 from models.folds import subject_folds
 from models.store import model_id
@@ -140,7 +140,7 @@ def _corrections(
     rows = np.flatnonzero(is_defect[table.turn] & ~table.is_top)
     turn = table.turn[rows]
     chosen = choice.row[turn] == rows
-    lead = _highest_other(table, p_correct)[rows]
+    lead = highest_other(table, p_correct)[rows]
     interpretations = flat(turns["interpretations"])
     flat_at = list_offsets(interpretations)[turn] + table.entry[rows]
     support = turn + table.support_offset[rows]
@@ -165,19 +165,3 @@ def _corrections(
             }
         )
     )
-
-
-def _highest_other(table: CandidateTable, p_correct: F64) -> F64:
-    """For each candidate the highest p(correct) among the turn's other candidates; 0 where there is none."""
-    order = np.lexsort((-p_correct, table.turn))
-    turn = table.turn[order]
-    first = np.ones(len(order), bool)
-    first[1:] = turn[1:] != turn[:-1]
-    turns = int(table.turn.max(initial=-1)) + 1
-    best, second = np.zeros(turns), np.zeros(turns)
-    best_row = np.full(turns, -1, np.int64)
-    best[turn[first]], best_row[turn[first]] = p_correct[order[first]], order[first]
-    rest = order[~first]
-    np.maximum.at(second, table.turn[rest], p_correct[rest])
-    is_best = best_row[table.turn] == np.arange(len(p_correct))
-    return np.where(is_best, second[table.turn], best[table.turn])

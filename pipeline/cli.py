@@ -16,17 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from pipeline.errors import AfterwordError, StageError
-
-# Stages in order; kept here too so that `--help` does not import Beam.
-_STAGES = ("ingest", "signals", "train", "label", "curate", "release")
-_SUMMARIES = {
-    "ingest": "read logs to the Turn, Gold and DeadLetter tables",
-    "signals": "compute satisfaction and intent signals",
-    "train": "fit the defect and the correction model",
-    "label": "judge every turn: defect, blame, correction",
-    "curate": "pool judged turns over users to examples",
-    "release": "write shards and manifest, switch CURRENT",
-}
+from pipeline.stages import STAGES, SUMMARIES
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,14 +68,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--from",
         dest="first",
-        choices=_STAGES,
+        choices=STAGES,
         default="ingest",
         help="begin with this stage; earlier ones are taken as --out holds them",
     )
     _common(run)
     run.set_defaults(run=_run)
-    for stage in _STAGES:
-        command = commands.add_parser(stage, help=_SUMMARIES[stage])
+    for stage in STAGES:
+        command = commands.add_parser(stage, help=SUMMARIES[stage])
         if stage == "ingest":
             _reads(command, required=True)
         _common(command)
@@ -113,7 +103,7 @@ def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
         metavar="PATH",
         help="file, folder or glob, on any Beam file system; gz and zst are read",
     )
-    parser.add_argument("--format", required=required, metavar="NAME", help="reader: canonical, dstc")
+    parser.add_argument("--format", required=required, metavar="NAME", help="reader; docs/cli.md lists them")
 
 
 def _common(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """Where a run keeps what lies between its stages, and how a stage knows that an earlier one is whole and its own.
 
-<out>/work/<stage>/            the stage's tables, one Parquet file a bucket
-<out>/work/<stage>/stage.json  written last: what the stage was made from, and its counts
+<out>/stages/<stage>/            the stage's tables, one Parquet file a bucket
+<out>/stages/<stage>/stage.json  written last: what the stage was made from, and its counts
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from pipeline.errors import StageError
 from pipeline.version import code_version
 from schemas import COUNT, Record
 
-STAGES: Final = ("ingest", "signals", "train", "label", "curate", "release")
 _UPSTREAM: Final[dict[str, tuple[str, ...]]] = {
     "ingest": (),
     "signals": ("ingest",),
@@ -36,7 +35,7 @@ class Workspace:
 
     def stage(self, stage: str) -> str:
         """Folder of a stage."""
-        return storage.join(self.out, "work", stage)
+        return storage.join(self.out, "stages", stage)
 
     def table(self, stage: str, name: str) -> str:
         """Folder of one of a stage's tables."""
@@ -44,7 +43,7 @@ class Workspace:
 
     def spill(self, stage: str) -> str:
         """Folder of a stage's shuffle files."""
-        return storage.join(self.out, "work", "spill", stage)
+        return storage.join(self.out, "stages", "spill", stage)
 
     def begin(self, stage: str) -> None:
         """Clear a stage, after its upstream was found whole. Its marker goes first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -59,10 +59,6 @@ class Context:
         if state is not None and state != PipelineState.DONE:
             raise AfterwordError(f"the runner ended the pipeline in state {state}; its own log says why")
 
-    def buckets(self, stage: str, name: str) -> list[int]:
-        """Bucket numbers of a stage's table."""
-        return self.workspace.buckets(stage, name)
-
 
 def pipeline_options(args: list[str]) -> PipelineOptions:
     """Parse the runner's options; the local runner where none is named.
@@ -99,12 +95,16 @@ def _unknown(args: list[str]) -> list[str]:
 
 
 def write_one(tables: beam.PCollection, path: str, record: Record) -> None:
-    """Write a PCollection of at most one table."""
+    """Put a PCollection of small tables together and write them as one file."""
+
+    def together(parts: Iterable[pa.Table]) -> pa.Table:
+        return pa.concat_tables([record.empty(), *parts])
 
     def write(table: pa.Table) -> None:
         storage.write_table(path, record.conform(table))
 
-    _ = tables | f"Write{record.name.title()}" >> beam.Map(write).with_output_types(type(None))
+    whole = tables | f"Gather{record.name.title()}" >> beam.CombineGlobally(together).with_output_types(pa.Table)
+    _ = whole | f"Write{record.name.title()}" >> beam.Map(write).with_output_types(type(None))
 
 
 def write_counts(tables: beam.PCollection, context: Context, stage: str) -> None:

@@ -34,7 +34,7 @@ def run(context: Context) -> None:
     curate = Curate(cast, pooled, ingested["buckets"], context.shuffle_mode, workspace.spill("curate"))
 
     def build(pipeline: beam.Pipeline) -> None:
-        write_counts(numbers(pipeline, context.buckets("ingest", "turns")) | curate, context, "curate")
+        write_counts(numbers(pipeline, context.workspace.buckets("ingest", "turns")) | curate, context, "curate")
 
     context.run(build)
     counts = workspace.counts("curate")

@@ -18,8 +18,9 @@ from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.jobs.context import Context, write_counts, write_one
 from pipeline.readers.stream import COMPRESSIONS, bare_suffix
-from pipeline.transforms.ingest import IngestDeadLetters, IngestGold, IngestTurns
+from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold
 from pipeline.transforms.read import DEAD, GOLD, INPUTS, TURNS, ReadFiles
+from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
 from schemas import ADVICE, INPUT, Reason
 
 # Bytes of our tables that a stored byte becomes, by rule of thumb; only the number of buckets follows from it.
@@ -146,19 +147,21 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
         | "Read"
         >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone)).with_outputs(TURNS, GOLD, DEAD, INPUTS)
     )
+
+    def shuffled(partition: Partition, name: str) -> Shuffle:
+        return Shuffle(partition, mode, f"{spill}/{name}")
+
     parts = (
         read[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill),
-        read[GOLD] | IngestGold(table("ingest", "gold"), buckets, mode, spill),
-        read[DEAD] | IngestDeadLetters(table("ingest", "dead_letters"), buckets, mode, spill),
+        read[GOLD]
+        | "ShuffleGold" >> shuffled(KeyHash("turn_id", buckets), "gold")
+        | beam.ParDo(WriteGold(table("ingest", "gold"))),
+        read[DEAD]
+        | "ShuffleDead" >> shuffled(Place(buckets), "dead")
+        | beam.ParDo(WriteDead(table("ingest", "dead_letters"))),
     )
     write_counts(parts | beam.Flatten(), context, "ingest")
-    inputs = read[INPUTS] | beam.CombineGlobally(_concatenate).with_output_types(pa.Table)
-    write_one(inputs, storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
-
-
-def _concatenate(tables: list[pa.Table]) -> pa.Table:
-    held = list(tables)
-    return pa.concat_tables(held) if held else INPUT.empty()
+    write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
 
 
 def _finish(context: Context, found: Found, format: str, buckets: int) -> None:

@@ -29,7 +29,7 @@ def run(context: Context) -> None:
     )
 
     def build(pipeline: beam.Pipeline) -> None:
-        done = numbers(pipeline, context.buckets("signals", "signals")) | "Judge" >> beam.ParDo(judge)
+        done = numbers(pipeline, context.workspace.buckets("signals", "signals")) | "Judge" >> beam.ParDo(judge)
         write_counts(done, context, "label")
 
     context.run(build)

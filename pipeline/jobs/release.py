@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import apache_beam as beam
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import manifest as manifests
@@ -74,10 +73,10 @@ def _write_shards(context: Context) -> list[dict[str, Any]]:
     path = storage.join(workspace.stage("release"), "shards.parquet")
 
     def build(pipeline: beam.Pipeline) -> None:
-        examples = numbers(pipeline, context.buckets("curate", "examples")) | beam.ParDo(ReadBuckets(source, EXAMPLE))
+        examples = numbers(pipeline, workspace.buckets("curate", "examples")) | beam.ParDo(ReadBuckets(source, EXAMPLE))
         shuffled = examples | Shuffle(shards, context.shuffle_mode, workspace.spill("release"))
         written = shuffled | beam.ParDo(WriteShard(folder, shards))
-        write_one(written | beam.CombineGlobally(_concatenate).with_output_types(pa.Table), path, FILE)
+        write_one(written, path, FILE)
 
     context.run(build)
     files = storage.read_table(path, FILE.schema).to_pylist()
@@ -100,11 +99,6 @@ def _plan(context: Context) -> ShardPlan:
     return plan(rows, sizes, context.config.release.shard_bytes)
 
 
-def _concatenate(tables: list[pa.Table]) -> pa.Table:
-    held = list(tables)
-    return pa.concat_tables(held) if held else FILE.empty()
-
-
 def _write_dead_letters(context: Context) -> list[dict[str, Any]]:
     """Dead letters in files of a size that follows from their number, not from the buckets they lie in."""
     workspace = context.workspace
@@ -116,7 +110,7 @@ def _write_dead_letters(context: Context) -> list[dict[str, Any]]:
     path = storage.join(workspace.stage("release"), "dead_letters.parquet")
 
     def build(pipeline: beam.Pipeline) -> None:
-        buckets = numbers(pipeline, context.buckets("ingest", "dead_letters"))
+        buckets = numbers(pipeline, context.workspace.buckets("ingest", "dead_letters"))
         spread = Shuffle(Place(shards), context.shuffle_mode, workspace.spill("release"))
         written = (
             buckets
@@ -124,7 +118,7 @@ def _write_dead_letters(context: Context) -> list[dict[str, Any]]:
             | spread
             | beam.ParDo(WriteDeadLetters(folder, shards))
         )
-        write_one(written | beam.CombineGlobally(_concatenate).with_output_types(pa.Table), path, FILE)
+        write_one(written, path, FILE)
 
     context.run(build)
     files: list[dict[str, Any]] = storage.read_table(path, FILE.schema).to_pylist()

@@ -12,8 +12,8 @@ from pipeline import storage
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import curate, ingest, label, release, signals, train
 from pipeline.jobs.context import Context
+from pipeline.stages import STAGES
 from pipeline.version import code_version
-from pipeline.workspace import STAGES
 
 
 def run(context: Context, pattern: str | None, format: str | None, first: str = "ingest") -> dict[str, Any]:

@@ -18,7 +18,7 @@ def run(context: Context) -> None:
     )
 
     def build(pipeline: beam.Pipeline) -> None:
-        done = numbers(pipeline, context.buckets("ingest", "turns")) | "Signals" >> beam.ParDo(compute)
+        done = numbers(pipeline, context.workspace.buckets("ingest", "turns")) | "Signals" >> beam.ParDo(compute)
         write_counts(done, context, "signals")
 
     context.run(build)

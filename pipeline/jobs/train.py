@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from features.timeline import ORDER
 from models.boost import TrainingError
 from models.certify import Threshold
+from models.correction import DECIMALS
 from models.store import dumps, model_id
 from models.training import train
 from pipeline import storage, tally
@@ -66,7 +67,7 @@ def run(context: Context) -> None:
 
 
 def _facts(threshold: Threshold) -> dict[str, object]:
-    return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(threshold).items()}
+    return {k: round(v, DECIMALS) if isinstance(v, float) else v for k, v in asdict(threshold).items()}
 
 
 def _sample(context: Context) -> None:
@@ -74,7 +75,7 @@ def _sample(context: Context) -> None:
     workspace = context.workspace
     turns, signals = workspace.table("ingest", "turns"), workspace.table("signals", "signals")
     path = storage.join(workspace.stage("train"), "histogram.parquet")
-    buckets = context.buckets("signals", "signals")
+    buckets = context.workspace.buckets("signals", "signals")
 
     def count(pipeline: beam.Pipeline) -> None:
         summed = (

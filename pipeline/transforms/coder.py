@@ -33,6 +33,3 @@ class ArrowTableCoder(beam.coders.Coder):
 def register() -> None:
     """Make it the coder of every `pyarrow.Table` element. Without it Beam pickles tables, a slice with its parent."""
     beam.coders.registry.register_coder(pa.Table, ArrowTableCoder)
-
-
-register()

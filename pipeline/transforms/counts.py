@@ -7,10 +7,7 @@ from collections.abc import Iterable, Mapping
 import apache_beam as beam
 import pyarrow as pa
 
-from pipeline.transforms import coder
 from schemas import COUNT
-
-coder.register()
 
 
 def counts(

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import storage, tally
-from pipeline.transforms import coder
 from pipeline.transforms.counts import counts
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
 from pipeline.transforms.shards import text_bytes
@@ -19,8 +18,6 @@ from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.votes import VoteOptions, votes
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, EXAMPLE, JUDGEMENT, SPLITS, TURN
-
-coder.register()
 
 
 class WordsHash(KeyHash):

@@ -12,13 +12,10 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, join, strings
 from features.timeline import sort
-from pipeline.transforms import coder
 from pipeline.transforms.counts import counts
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.write import write_bucket
 from schemas import DEAD_LETTER, GOLD, TURN
-
-coder.register()
 
 
 def supersede(turns: pa.Table) -> pa.Table:
@@ -117,7 +114,7 @@ def by_place(dead: pa.Table) -> pa.Table:
 
 
 @beam.typehints.with_output_types(pa.Table)
-class _WriteDead(beam.DoFn):
+class WriteDead(beam.DoFn):
     """Sort and write a bucket of dead letters; gives its counts, broken down by reason."""
 
     def __init__(self, folder: str) -> None:
@@ -131,19 +128,6 @@ class _WriteDead(beam.DoFn):
         yield counts("ingest", {"in": table.num_rows, "dead_lettered": table.num_rows}, reasons)
 
 
-class IngestDeadLetters(beam.PTransform):
-    """DeadLetter tables to files; gives COUNT tables."""
-
-    def __init__(self, folder: str, buckets: int, mode: str, spill: str) -> None:
-        super().__init__()
-        self._folder, self._buckets, self._mode, self._spill = folder, buckets, mode, spill
-
-    def expand(self, dead: beam.PCollection) -> beam.PCollection:
-        """Build the graph."""
-        shuffled = dead | Shuffle(Place(self._buckets), self._mode, f"{self._spill}/dead")
-        return shuffled | "WriteDead" >> beam.ParDo(_WriteDead(self._folder))
-
-
 def last_read(gold: pa.Table) -> pa.Table:
     """One label a key, the one read last (file, then position): a corrected record brings its labels along."""
     place = gold["read_from"].combine_chunks()
@@ -155,7 +139,7 @@ def last_read(gold: pa.Table) -> pa.Table:
 
 
 @beam.typehints.with_output_types(pa.Table)
-class _WriteGold(beam.DoFn):
+class WriteGold(beam.DoFn):
     """Sort and write a bucket of labels; of a label that is read twice the one read last is kept."""
 
     def __init__(self, folder: str) -> None:
@@ -167,16 +151,3 @@ class _WriteGold(beam.DoFn):
         labels = last_read(table)
         write_bucket(self._folder, number, labels, GOLD)
         yield counts("ingest", {}, {"gold_labels": labels.num_rows})
-
-
-class IngestGold(beam.PTransform):
-    """Gold tables to files, by turn; gives COUNT tables."""
-
-    def __init__(self, folder: str, buckets: int, mode: str, spill: str) -> None:
-        super().__init__()
-        self._folder, self._buckets, self._mode, self._spill = folder, buckets, mode, spill
-
-    def expand(self, gold: beam.PCollection) -> beam.PCollection:
-        """Build the graph."""
-        shuffled = gold | Shuffle(KeyHash("turn_id", self._buckets), self._mode, f"{self._spill}/gold")
-        return shuffled | "WriteGold" >> beam.ParDo(_WriteGold(self._folder))

@@ -16,13 +16,12 @@ import pyarrow as pa
 
 from features.hashing import hash128_hex, join, strings
 from features.text import flat
+from models.correction import DECIMALS
 from schemas import EXAMPLE
 from schemas.example import PROVENANCE
 
 # Between locale and words in `pool_key`.
 KEY_SEPARATOR: Final = "\x1f"
-# Decimals of numbers that are written into a release.
-DECIMALS: Final = 6
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,8 @@ from apache_beam.pvalue import TaggedOutput
 from pipeline import readers, tally
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
-from pipeline.transforms import coder
 from pipeline.transforms.check import check
 from schemas import DEAD_LETTER, INPUT, Reason
-
-coder.register()
 
 # A file that breaks off, is no such archive, or is gone.
 _BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException)

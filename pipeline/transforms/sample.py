@@ -13,11 +13,8 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
 from pipeline import storage, tally
-from pipeline.transforms import coder
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import SIGNALS, TURN
-
-coder.register()
 
 # Resolution of the cut: the hash's highest bits. With a million sessions a bin holds about fifteen.
 BINS: Final = 1 << 16

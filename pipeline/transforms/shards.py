@@ -15,13 +15,10 @@ import pyarrow.compute as pc
 from features.hashing import hash64, strings
 from features.text import flat
 from pipeline import storage, tally
-from pipeline.transforms import coder
 from pipeline.transforms.ingest import by_place
 from pipeline.transforms.write import bucket_path
 from pipeline.writers.nlu import nlu
 from schemas import DEAD_LETTER, EXAMPLE, FILE, NLU, SPLITS, Record
-
-coder.register()
 
 
 @dataclass(frozen=True)

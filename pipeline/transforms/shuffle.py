@@ -22,9 +22,6 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from features.hashing import hash64, strings
 from pipeline import storage
-from pipeline.transforms import coder
-
-coder.register()
 
 Partition = Callable[[pa.Table], npt.NDArray[np.int64]]
 

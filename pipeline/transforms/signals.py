@@ -16,12 +16,9 @@ from models.judge import judge
 from models.store import loads
 from models.training import Models
 from pipeline import storage, tally
-from pipeline.transforms import coder
 from pipeline.transforms.counts import counts
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, JUDGEMENT, SIGNALS, TURN
-
-coder.register()
 
 # Turns that are worked on at once: what the kernels hold on the way is many times the rows themselves.
 PIECE_ROWS: Final = 25_000

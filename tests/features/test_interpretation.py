@@ -68,7 +68,7 @@ def test_null_lists_are_empty_ones():
     got = flatten(rows["interpretations"])
     assert got.offsets.tolist() == [0, 2, 2, 2, 3]
     assert got.turn.tolist() == [0, 0, 3]
-    assert best(got, 4).tolist() == [0, -1, -1, 2]
+    assert best(got).tolist() == [0, -1, -1, 2]
     assert list_offsets(rows["interpretations"].combine_chunks()).tolist() == [0, 2, 2, 2, 3]
 
 

@@ -69,7 +69,7 @@ def test_nothing_that_carries_a_clock_or_a_path_is_in_a_release(released: Path, 
 
 
 def test_no_work_of_a_shuffle_is_left(released: Path):
-    assert not [p for p in (released / "work" / "spill").rglob("*") if p.is_file()]
+    assert not [p for p in (released / "stages" / "spill").rglob("*") if p.is_file()]
     assert not list(released.rglob(".tmp-*"))
 
 
@@ -110,7 +110,7 @@ def test_how_rows_are_shuffled_does_not_change_a_byte(log: Path, released: Path,
     # Small shards, so that their number would follow from the buckets if it could.
     small = ("--set", "release.shard_bytes=4000")
     assert afterword("run", "--input", log, *SETTINGS, "--out", out, "--set", override, *small) == 0
-    assert override.startswith("shuffle.mode") or len(list((out / "work" / "ingest" / "turns").iterdir())) > 3
+    assert override.startswith("shuffle.mode") or len(list((out / "stages" / "ingest" / "turns").iterdir())) > 3
     plain = rerun(released, tmp_path / "plain", "--from", "release", *small)
     name = manifest(out)["release_id"]
     assert tree(out / "releases" / name) == tree(plain / "releases" / name)
@@ -255,14 +255,14 @@ def test_a_second_run_on_the_same_folder_ends_with_7(tmp_path: Path, capsys: Any
 
 def test_another_model_file_than_the_one_trained_ends_with_7(released: Path, tmp_path: Path, capsys: Any):
     out = copy(released, tmp_path / "out")
-    (out / "work" / "train" / "models.json").write_bytes(b"{}")
+    (out / "stages" / "train" / "models.json").write_bytes(b"{}")
     assert afterword("label", "--out", out) == 7
     assert "run `afterword train` again" in capsys.readouterr().err
 
 
 def test_a_lost_bucket_does_not_close_and_ends_with_4(released: Path, tmp_path: Path, capsys: Any):
     out = copy(released, tmp_path / "out")
-    next((out / "work" / "ingest" / "turns").iterdir()).unlink()
+    next((out / "stages" / "ingest" / "turns").iterdir()).unlink()
     assert afterword("signals", "--out", out) == 4
     assert "do not close" in capsys.readouterr().err
 
@@ -347,7 +347,7 @@ def test_a_crash_while_a_release_is_installed_leaves_the_old_one_and_can_go_on(
 
     def crash(source: Any, target: Any, **rest: Any) -> None:
         where = str(target).split("/releases/")[-1]
-        if victim in where and not where.startswith(str(out / "work")):
+        if victim in where and not where.startswith(str(out / "stages")):
             raise KeyboardInterrupt
         replace(source, target, **rest)
 
@@ -361,7 +361,7 @@ def test_a_crash_while_a_release_is_installed_leaves_the_old_one_and_can_go_on(
 
 def test_a_release_is_not_published_where_its_counts_do_not_close(released: Path, tmp_path: Path):
     out = copy(released, tmp_path / "out")
-    examples = out / "work" / "curate" / "examples"
+    examples = out / "stages" / "curate" / "examples"
     next(examples.iterdir()).unlink()
     assert afterword("release", "--out", out) == 4
     assert (out / "CURRENT").read_text() == (released / "CURRENT").read_text()

@@ -73,7 +73,7 @@ def test_whole_subjects_lie_together_in_the_total_order_however_many_buckets(tmp
         key = [(r["subject_id"], r["event_time"], r["sequence"], r["turn_id"]) for r in got]
         assert [k for k in key if k[0] == "u3"] == sorted(k for k in key if k[0] == "u3")
         seen[size] = sorted(key)
-        files = list((tmp_path / f"out{size}" / "work" / "ingest" / "turns").iterdir())
+        files = list((tmp_path / f"out{size}" / "stages" / "ingest" / "turns").iterdir())
         assert (len(files) == 1) == (size > 300)
     assert seen[1 << 26] == seen[300] and len(seen[300]) == 36
 
@@ -85,7 +85,7 @@ def test_dead_letters_are_listed_counted_by_reason_and_told(tmp_path: Path):
     assert reasons == dict.fromkeys(map(str, Reason), 1) | {str(Reason.INVALID_FIELD): 2}
     assert (len(rows), outcomes["in"], outcomes["dead_lettered"]) == (1, 11, 10)
     assert all(f" dead letter(s): {reason} (" in said for reason in Reason)
-    files = (tmp_path / "out" / "work" / "ingest" / "dead_letters").glob("*.parquet")
+    files = (tmp_path / "out" / "stages" / "ingest" / "dead_letters").glob("*.parquet")
     held = pa.concat_tables([pa.parquet.read_table(f) for f in files])
     assert held.num_rows == 10 and held.schema.names == list(DEAD_LETTER.names)
 
@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others_and_is_named_by_its
     folder = write(tmp_path / "in", a_jsonl_gz=packed[:-20], b_jsonl=lines(record(turn_id="b")))
     rows, _, _ = run(folder, tmp_path / "out")
     assert "b" in {r["turn_id"] for r in rows}
-    facts = json.loads((tmp_path / "out" / "work" / "ingest" / "stage.json").read_text())["facts"]
+    facts = json.loads((tmp_path / "out" / "stages" / "ingest" / "stage.json").read_text())["facts"]
     assert [i["uri"] for i in facts["inputs"]] == ["a.jsonl.gz", "b.jsonl"]
     assert facts["inputs"][0]["sha256"] == hashlib.sha256(packed[:-20]).hexdigest()
 
@@ -106,7 +106,7 @@ def test_an_input_without_a_usable_turn_is_refused_and_leaves_no_whole_stage(tmp
     with pytest.raises(InputError, match="no usable turn") as error:
         run(folder, tmp_path / "out")
     assert error.value.exit_code == 3 and "--format canonical" in str(error.value)
-    assert not (tmp_path / "out" / "work" / "ingest" / "stage.json").exists()
+    assert not (tmp_path / "out" / "stages" / "ingest" / "stage.json").exists()
 
 
 def test_files_that_the_reader_does_not_read_are_told(tmp_path: Path):
