@@ -7,6 +7,7 @@ import pytest
 
 from pipeline import workspace as module
 from pipeline.errors import StageError
+from pipeline.stages import STAGES
 from pipeline.workspace import Workspace
 from schemas import COUNT
 
@@ -28,7 +29,7 @@ def test_a_stage_whose_upstream_was_not_run_names_the_command(tmp_path: Path):
 
 
 def test_stages_in_order_are_accepted_and_leave_their_facts(tmp_path: Path):
-    space = whole(tmp_path, *module.STAGES)
+    space = whole(tmp_path, *STAGES)
     assert space.facts("label") == {"stage": "label"}
 
 
