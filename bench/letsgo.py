@@ -7,7 +7,7 @@ transcription; the reader leaves labels made from the caller's own confirmation 
 from __future__ import annotations
 
 import gzip
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -69,8 +69,15 @@ def load(data: Path) -> Work | None:
     turns, _ = check(pa.concat_tables([b.turns for b in batches]), DstcReader.zone)
     gold = pa.concat_tables([b.gold for b in batches])
     transcribed = gold.filter(pa.compute.starts_with(gold["source"], "transcribed/"))
-    table = training_table(signals(sort(turns)), transcribed, FOLDS)
+    table = own_candidates(training_table(signals(sort(turns)), transcribed, FOLDS))
     return Work(table, ~np.isnan(table.wrong), np.nan_to_num(table.right))
+
+
+def own_candidates(table: TrainingTable) -> TrainingTable:
+    """Without the candidates that come from rephrases: the transcription says nothing of them."""
+    rows = np.flatnonzero(table.candidates.offset == 0)
+    design = Design(table.candidate_rows.values[rows], table.candidate_rows.names)
+    return replace(table, candidates=table.candidates.take(rows), candidate_rows=design, right=table.right[rows])
 
 
 def figures(data: Path) -> dict[str, float]:

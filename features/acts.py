@@ -1,4 +1,8 @@
-"""What the user does with words: negate, affirm, go back, restart; and how a confirmation ends."""
+"""What the user and the system do with words: negate, correct, thank, apologise ...; and how a confirmation ends.
+
+Error-correcting language, termination and gratitude are among the signals of Park et al. 2021 (arXiv 2010.12251);
+asking back, correcting and thanking among the kinds of natural feedback (methods.md section 1).
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from features.asked import Asked
 from features.confidence import Pooled
 from features.echo import echoes
 from features.hashing import strings
@@ -31,13 +32,13 @@ HORIZON: Final = 10
 def candidate_evidence(
     candidates: Candidates,
     pooled: Pooled,
+    wanted: Asked,
     line: Timeline,
     response: pa.Array,
     confirmation: pa.Array,
     horizon: int = HORIZON,
 ) -> dict[str, npt.NDArray[np.generic]]:
-    """Evidence for each candidate from the session around it; the turn itself is never counted as its
-    neighbour.
+    """Evidence for each candidate from the session around its turn; the turn itself is never counted as its neighbour.
 
     Parameters
     ----------
@@ -45,6 +46,8 @@ def candidate_evidence(
         m hypotheses of n turns.
     pooled : Pooled
         The same, pooled by what they say.
+    wanted : Asked
+        The k candidates asked about.
     line : Timeline
         Sessions of the n turns.
     response : pyarrow.StringArray
@@ -57,16 +60,16 @@ def candidate_evidence(
     Returns
     -------
     dict of numpy.ndarray
-        The evidence columns of `schemas.signals.CANDIDATE_COLUMNS`, each of shape (m,).
+        The evidence columns of `schemas.signals.CANDIDATE_COLUMNS`, each of shape (k,).
     """
-    out = _repeats(candidates, pooled, line, horizon)
-    out |= echoes(candidates, line, strings(response), confirmation, horizon)
-    out["next_value_similarity"] = _next_values(candidates, line)
+    out = _repeats(candidates, pooled, wanted, line, horizon)
+    out |= echoes(candidates, wanted, line, strings(response), confirmation, horizon)
+    out["next_value_similarity"] = _next_values(candidates, wanted, line)
     return out
 
 
 def _repeats(
-    candidates: Candidates, pooled: Pooled, line: Timeline, horizon: int
+    candidates: Candidates, pooled: Pooled, wanted: Asked, line: Timeline, horizon: int
 ) -> dict[str, npt.NDArray[np.generic]]:
     """How often, how strongly and how soon other turns of the session say the same, or use the same frame."""
     turn = candidates.turn
@@ -76,35 +79,34 @@ def _repeats(
     same = groups(line.session[turn], candidates.candidate_id)
     frame = groups(line.session[turn], candidates.frame_id)
     one = np.ones(len(turn))
+    here = line.position[wanted.turn]
 
     def index(mask: npt.NDArray[np.bool_], group: I64, weight: F64) -> Occurrences:
         return Occurrences.of(group[mask], position[mask], weight[mask], horizon, longest)
 
     tops, masses = index(lead, same, one), index(pooled.first, same, pooled.mass)
-    later_top, _, support = tops.window(same, position, 1, horizon)
+    same_asked, frame_asked = same[wanted.entry], frame[wanted.entry]
+    later_top, _, support = tops.window(same_asked, here, 1, horizon)
     return {
-        "earlier_top": tops.window(same, position, -horizon, -1)[0],
-        "earlier_mass": masses.window(same, position, -horizon, -1)[1],
+        "earlier_top": tops.window(same_asked, here, -horizon, -1)[0],
+        "earlier_mass": masses.window(same_asked, here, -horizon, -1)[1],
         "later_top": later_top,
-        "later_mass": masses.window(same, position, 1, horizon)[1],
-        "later_frame": index(lead, frame, one).window(frame, position, 1, horizon)[0] - later_top,
+        "later_mass": masses.window(same_asked, here, 1, horizon)[1],
+        "later_frame": index(lead, frame, one).window(frame_asked, here, 1, horizon)[0] - later_top,
         "support_offset": support,
     }
 
 
-def _next_values(candidates: Candidates, line: Timeline) -> npt.NDArray[np.float32]:
-    """Likeness of a candidate's values to the next turn's best hypothesis' values; NaN where either has
-    none.
-    """
+def _next_values(candidates: Candidates, wanted: Asked, line: Timeline) -> npt.NDArray[np.float32]:
+    """Likeness of a candidate's values to the next turn's best hypothesis' values; NaN where either has none."""
     following, exists = line.neighbour(1)
-    lead = candidates.offsets[:-1][following]
     exists = exists & (np.diff(candidates.offsets)[following] > 0)
-    out = np.full(len(candidates), np.nan, np.float32)
-    rows = np.flatnonzero(exists[candidates.turn])
-    other = candidates.values[lead[candidates.turn[rows]]] if len(rows) else np.zeros(0, object)
-    spoken = (candidates.values[rows] != "") & (other != "")
+    rows = np.flatnonzero(exists[wanted.turn] & (candidates.value_id[wanted.entry] != 0))
+    other = candidates.offsets[:-1][following[wanted.turn[rows]]]
+    spoken = candidates.value_id[other] != 0
     rows, other = rows[spoken], other[spoken]
-    out[rows] = likeness(candidates.values[rows].tolist(), other.tolist())
+    out = np.full(len(wanted), np.nan, np.float32)
+    out[rows] = likeness(candidates.values[wanted.entry[rows]].tolist(), candidates.values[other].tolist())
     return out
 
 

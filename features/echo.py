@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from features.asked import Asked
 from features.interpretation import Candidates
 from features.occurrences import Occurrences, groups, reach
 from features.timeline import Timeline
@@ -27,7 +28,7 @@ def says(values: Texts, texts: Texts) -> Mask:
 
 
 def echoes(
-    candidates: Candidates, line: Timeline, response: Texts, confirmation: pa.Array, horizon: int
+    candidates: Candidates, wanted: Asked, line: Timeline, response: Texts, confirmation: pa.Array, horizon: int
 ) -> dict[str, npt.NDArray[np.generic]]:
     """Evidence for each candidate from the answers of its session that say its values.
 
@@ -39,6 +40,8 @@ def echoes(
     ----------
     candidates : Candidates
         m hypotheses of n turns.
+    wanted : Asked
+        The k candidates asked about.
     line : Timeline
         Sessions.
     response : numpy.ndarray of object, shape (n,)
@@ -48,17 +51,17 @@ def echoes(
     horizon : int
         Turns on either side.
     """
-    rows = np.flatnonzero(candidates.value_id != 0)
-    turn = candidates.turn[rows]
-    group, position = groups(line.session[turn], candidates.value_id[rows]), line.position[turn]
-    said_group, said_turn = _said(candidates, line, response, rows, group, horizon)
+    rows = np.flatnonzero(candidates.value_id[wanted.entry] != 0)
+    entry, turn = wanted.entry[rows], wanted.turn[rows]
+    group, position = groups(line.session[turn], candidates.value_id[entry]), line.position[turn]
+    said_group, said_turn = _said(candidates, line, response, entry, turn, group, horizon)
     outcome = confirmation.fill_null(0).to_numpy()[said_turn]
     longest = int(line.length.max(initial=0))
 
     def count(mask: Mask, first: int, last: int) -> I64:
         at = line.position[said_turn[mask]]
         events = Occurrences.of(said_group[mask], at, np.ones(int(mask.sum())), horizon, longest)
-        out = np.zeros(len(candidates), np.int64)
+        out = np.zeros(len(wanted), np.int64)
         out[rows] = events.window(group, position, first, last)[0]
         return out
 
@@ -74,17 +77,14 @@ def echoes(
 
 
 def _said(
-    candidates: Candidates, line: Timeline, response: Texts, rows: I64, group: I64, horizon: int
+    candidates: Candidates, line: Timeline, response: Texts, entry: I64, turn: I64, group: I64, horizon: int
 ) -> tuple[I64, I64]:
-    """(value group, turn) of each answer in reach that says the group's values; each pair is searched
-    once.
-    """
-    turn = candidates.turn[rows]
+    """(value group, turn) of each answer in reach that says the group's values; each pair is searched once."""
     order = np.lexsort((turn, group))
     owner, position = reach(group[order], line.position[turn[order]], line.length[turn[order]], horizon)
-    entry = order[owner]
-    at = line.starts[turn[entry]] + position
-    likely = may_hold(word_masks(response), word_masks(candidates.values[rows]), at, entry)
-    entry, at = entry[likely], at[likely]
-    held = says(candidates.values[rows[entry]], response[at])
-    return group[entry[held]], at[held]
+    at = line.starts[turn[order[owner]]] + position
+    value = entry[order[owner]]
+    likely = may_hold(word_masks(response), word_masks(candidates.values), at, value)
+    value, at, said = value[likely], at[likely], group[order[owner]][likely]
+    held = says(candidates.values[value], response[at])
+    return said[held], at[held]

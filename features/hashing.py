@@ -35,11 +35,13 @@ def hash64(values: npt.NDArray[np.object_], key: str = _KEY) -> U64:
 
 
 def hash_texts(texts: pa.Array) -> U64:
-    """64-bit hash of each Arrow string (null as the empty one), hashing each distinct text once, shape
-    (n,).
+    """64-bit hash of each Arrow string (null as the empty one), hashing each distinct text once, shape (n,).
+
+    A dictionary-encoded array is taken as it is; its dictionary may hold a text twice.
     """
-    held = texts.fill_null("").dictionary_encode()
-    return np.asarray(hash64(strings(held.dictionary))[held.indices.to_numpy()], dtype=np.uint64)
+    held = texts if isinstance(texts, pa.DictionaryArray) else texts.fill_null("").dictionary_encode()
+    hashes = hash64(np.append(strings(held.dictionary), ""))
+    return np.asarray(hashes[held.indices.fill_null(len(hashes) - 1).to_numpy()], dtype=np.uint64)
 
 
 def hash128_hex(values: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.text import mapped
 
-USER_ACTS = ("negates", "affirms", "goes_back", "restarts")
+# What a turn of the dialog itself does. An NLU that names one of them means it, and none of the others.
+DIALOG_ACTS: Final = ("negates", "affirms", "goes_back", "restarts")
+# What may come along with a request: "no I meant jazz, thanks".
+REMARKS: Final = ("corrects", "asks_back", "gives_up", "closes", "escalates", "thanks", "says_sorry")
+USER_ACTS: Final = DIALOG_ACTS + REMARKS
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,9 @@ def matches(normalised: pa.Array, pattern: str) -> pa.Array:
 
 
 def user_act(normalised: pa.Array, intent: pa.Array, act: str, lexicon: Lexicon) -> pa.Array:
-    """Whether the user's turn performs an act: by intent where the NLU names one, else by the words.
+    """Whether the user's turn performs an act.
+
+    One of `DIALOG_ACTS`: by intent where the NLU names any of them, else by the words. One of `REMARKS`: by either.
 
     Parameters
     ----------
@@ -69,8 +77,13 @@ def user_act(normalised: pa.Array, intent: pa.Array, act: str, lexicon: Lexicon)
         Shape (n,), never null.
     """
     by_words = matches(normalised, lexicon.user[act]).fill_null(False)
-    lowered = pc.utf8_lower(intent)
-    by_intent = pc.is_in(lowered, value_set=pa.array(lexicon.user_intents[act])).fill_null(False)
-    named = [name for names in lexicon.user_intents.values() for name in names]
-    is_named = pc.is_in(lowered, value_set=pa.array(named)).fill_null(False)
-    return pc.if_else(is_named, by_intent, by_words)
+    by_intent = named(intent, (act,), lexicon)
+    if act in REMARKS:
+        return pc.or_(by_words, by_intent)
+    return pc.if_else(named(intent, DIALOG_ACTS, lexicon), by_intent, by_words)
+
+
+def named(intent: pa.Array, acts: Sequence[str], lexicon: Lexicon) -> pa.Array:
+    """Whether each intent's name is that of one of the acts, letter case aside; null is none."""
+    names = [name for act in acts for name in lexicon.user_intents.get(act, ())]
+    return pc.is_in(pc.utf8_lower(intent), value_set=pa.array(names, pa.string())).fill_null(False)

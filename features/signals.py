@@ -9,7 +9,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features import acts, agreement, confidence, consensus, gaps, lexicon, question, rephrase, system_repeat
+from features import (
+    acts,
+    agreement,
+    answer,
+    confidence,
+    consensus,
+    gaps,
+    lexicon,
+    question,
+    repetition,
+    rephrase,
+    system_repeat,
+)
+from features.asked import REPHRASE_LIKENESS, Asked, asked
 from features.interpretation import Candidates, best, flatten
 from features.text import distinct, flat, normalise, token_count
 from features.timeline import SESSION_CAP, SESSION_GAP_S, Timeline, timeline
@@ -30,6 +43,9 @@ class SignalOptions:
         How many turns ahead a rephrase is looked for.
     rephrase_gap : float
         A rephrase further away than so many seconds is a new request more often than a repair.
+    rephrase_likeness : float
+        A later turn at least so like gives its reading as a candidate for this turn; less like, it is mostly about
+        something else.
     horizon : int
         Turns on either side whose readings still speak of the same wish.
     language : str
@@ -40,6 +56,7 @@ class SignalOptions:
     session_cap: int = SESSION_CAP
     rephrase_turns: int = rephrase.REPHRASE_TURNS
     rephrase_gap: float = rephrase.REPHRASE_GAP_S
+    rephrase_likeness: float = REPHRASE_LIKENESS
     horizon: int = agreement.HORIZON
     language: str = "en"
 
@@ -70,26 +87,36 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     utterance, prompt, response = (normalise(t) for t in (distinct(turns["utterance"]), said_before, said_after))
 
     columns = _keys(turns, hypotheses, line)
+    ahead = rephrase.look_ahead(utterance, line, options.rephrase_turns, options.rephrase_gap)
     columns |= gaps.gaps(turns, line) | gaps.barge_in(turns, line)
-    columns |= rephrase.rephrase(utterance, line, options.rephrase_turns, options.rephrase_gap)
-    columns |= acts.user_acts(utterance, _top(turns, hypotheses, "intent"), line, words)
+    columns |= rephrase.rephrase(utterance, line, ahead)
+    columns |= repetition.repetition(utterance, line, options.horizon)
+    columns |= acts.user_acts(utterance, columns["intent"], line, words)
     columns |= acts.system_acts(prompt, response, words)
+    columns |= answer.system_outcomes(flat(turns["outcome"]), response, words)
     columns["confirmation"] = acts.confirmation(
         columns["asks_confirmation"], columns["negates_next"], columns["affirms_next"]
     )
     columns |= system_repeat.system_repeat(prompt, response, line)
     columns |= question.question_repeat(said_before, said_after, line, words)
     columns["response_tokens"] = token_count(response)
+    columns["dwell"] = answer.dwell(columns["gap_after"], columns["response_tokens"])
     columns |= _logged(turns)
+    columns["abandoned"] = answer.abandoned(line, columns)
     columns |= confidence.asr(flat(turns["asr"]), line)
     columns |= confidence.nbest(hypotheses, pooled, line)
     columns |= agreement.next_agreement(hypotheses, line)
+    is_act = lexicon.named(columns["intent"], lexicon.USER_ACTS, words)
+    wanted = asked(hypotheses, ahead, ~_mask(is_act), _mask(columns["corrects"]), options.rephrase_likeness)
     evidence = agreement.candidate_evidence(
-        hypotheses, pooled, line, response, columns["confirmation"], options.horizon
+        hypotheses, pooled, wanted, line, response, columns["confirmation"], options.horizon
     )
-    evidence |= consensus.consensus(hypotheses, pooled)
-    columns["candidates"] = _candidate_lists(hypotheses, pooled, evidence)
+    columns["candidates"] = _candidate_lists(hypotheses, pooled, wanted, evidence, turns.num_rows)
     return SIGNALS.conform(pa.table(columns))
+
+
+def _mask(values: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _system_texts(turns: pa.Table, line: Timeline) -> tuple[pa.Array, pa.Array]:
@@ -130,26 +157,39 @@ def _logged(turns: pa.Table) -> dict[str, pa.Array]:
 
 
 def _candidate_lists(
-    hypotheses: Candidates, pooled: confidence.Pooled, evidence: dict[str, npt.NDArray[np.generic]]
+    hypotheses: Candidates,
+    pooled: confidence.Pooled,
+    wanted: Asked,
+    evidence: dict[str, npt.NDArray[np.generic]],
+    turns: int,
 ) -> pa.Array:
-    """The flat evidence as one list a turn."""
+    """The flat evidence as one list a turn. What the turn's own n-best tells of a hypothesis is null for others."""
+    order, offsets = wanted.listed(turns)
+    entry, of_rephrase = wanted.entry, wanted.offset > 0
+    has_values = hypotheses.value_id[entry] != 0
     own: dict[str, npt.NDArray[np.generic]] = {
-        "candidate_id": hypotheses.candidate_id,
-        "frame_id": hypotheses.frame_id,
-        "value_id": hypotheses.value_id,
-        "first": pooled.first,
         "mass": pooled.mass,
         "rank": pooled.rank,
         "share": pooled.share,
         "repeats": pooled.repeats,
+        **consensus.consensus(hypotheses, pooled),
     }
-    has_values = hypotheses.values != ""
+    values: dict[str, npt.NDArray[np.generic]] = evidence | {
+        "candidate_id": hypotheses.candidate_id[entry],
+        "frame_id": hypotheses.frame_id[entry],
+        "value_id": hypotheses.value_id[entry],
+        "first": pooled.first[entry] | of_rephrase,
+        "offset": wanted.offset,
+        "rephrase": wanted.like,
+    }
     arrays = []
     for column in CANDIDATE_COLUMNS:
-        values = (own | evidence)[column.name]
-        if column.name == "echo":
-            arrays.append(pa.array(values, mask=~has_values))
+        if column.name in own:
+            held = pc.if_else(pa.array(of_rephrase), None, pa.array(own[column.name][entry], from_pandas=True))
+        elif column.name == "echo":
+            held = pa.array(values["echo"], mask=~has_values)
         else:
-            arrays.append(pa.array(values, from_pandas=True).cast(column.type))
+            held = pa.array(values[column.name], from_pandas=True)
+        arrays.append(held.cast(column.type).take(pa.array(order)))
     structs = pa.StructArray.from_arrays(arrays, fields=[pa.field(c.name, c.type) for c in CANDIDATE_COLUMNS])
-    return pa.ListArray.from_arrays(pa.array(hypotheses.offsets, pa.int32()), structs)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs)

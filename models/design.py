@@ -6,7 +6,7 @@ can judge a domain it has not seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -41,14 +41,16 @@ class Design:
 
 @dataclass(frozen=True)
 class CandidateTable:
-    """Distinct candidates of all turns, flat.
+    """Distinct candidates of all turns, flat: each turn's own n-best, then what later rephrases were taken for.
 
     Attributes
     ----------
     turn : numpy.ndarray of int64, shape (m,)
         Row of the turn in the Signals table.
     entry : numpy.ndarray of int64, shape (m,)
-        Place of the candidate in its turn's n-best, from 0.
+        Place of the candidate in its turn's list, from 0.
+    offset : numpy.ndarray of int64, shape (m,)
+        Turns to the later turn whose leading hypothesis it is; 0 = of the turn's own n-best.
     candidate_id : numpy.ndarray of int64, shape (m,)
     support_offset : numpy.ndarray of int64, shape (m,)
         Turns to the first later turn that says the same; 0 = none.
@@ -61,11 +63,17 @@ class CandidateTable:
 
     turn: I64
     entry: I64
+    offset: I64
     candidate_id: I64
     support_offset: I64
     is_top: npt.NDArray[np.bool_]
     evidence: F32
     names: tuple[str, ...] = EVIDENCE
+
+    def take(self, rows: I64) -> CandidateTable:
+        """The given rows only."""
+        held = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "names"}
+        return CandidateTable(**held, names=self.names)
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> F32:
@@ -103,12 +111,14 @@ def candidate_table(signals: pa.Table, prior: Prior | None = None, fold: I64 | N
             raise ValueError("candidate_table: a prior wants the fold of each turn's subject; give subject_folds(...)")
         evidence = np.hstack([evidence, prior.features(signals, turn[keep], entry[keep], fold)])
         names = EVIDENCE + PRIOR
+    offset = entries.field("offset").to_numpy().astype(np.int64)[keep]
     return CandidateTable(
         turn=turn[keep],
         entry=entry[keep],
+        offset=offset,
         candidate_id=entries.field("candidate_id").to_numpy()[keep],
         support_offset=entries.field("support_offset").to_numpy().astype(np.int64)[keep],
-        is_top=entry[keep] == 0,
+        is_top=(entry[keep] == 0) & (offset == 0),
         evidence=evidence,
         names=names,
     )
@@ -132,26 +142,26 @@ def turn_design(signals: pa.Table, table: CandidateTable | None = None) -> Desig
     """What the defect model sees: one row a turn.
 
     Turn signals; the evidence for the best candidate (`top.`), for the runner-up (`second.`), and the most
-    that any other candidate has (`other.`).
+    that any other candidate of the turn's own n-best has (`other.`).
     """
     table = table if table is not None else candidate_table(signals)
     n = signals.num_rows
     own = np.column_stack([numbers(signals[name]) for name in TURN_SIGNALS]) if n else np.zeros((0, len(TURN_SIGNALS)))
     top = _per_turn(table.turn[table.is_top], table.evidence[table.is_top], n)
     rank = table.evidence[:, EVIDENCE.index("rank")]
-    runner = ~table.is_top & (rank == _runner_rank(table, rank, n))
+    others = ~table.is_top & (table.offset == 0)
+    runner = others & (rank == _lowest(table.turn[others], rank[others], n)[table.turn])
     second = _per_turn(table.turn[runner], table.evidence[runner], n)
-    other = _largest(table.turn[~table.is_top], table.evidence[~table.is_top], n)
+    other = _largest(table.turn[others], table.evidence[others], n)
     names = TURN_SIGNALS + tuple(f"{part}.{e}" for part in ("top", "second", "other") for e in table.names)
     return Design(np.hstack([own, top, second, other]).astype(np.float32), names)
 
 
-def _runner_rank(table: CandidateTable, rank: F32, turns: int) -> F32:
-    """Rank of the best candidate that is not the top one, per candidate row."""
-    lowest = np.full(turns, np.inf, np.float32)
-    others = ~table.is_top
-    np.minimum.at(lowest, table.turn[others], rank[others])
-    return np.asarray(lowest[table.turn], dtype=np.float32)
+def _lowest(turn: I64, values: F32, turns: int) -> F32:
+    """Lowest value of each turn, infinite where it has none, shape (turns,)."""
+    out = np.full(turns, np.inf, np.float32)
+    np.minimum.at(out, turn, values)
+    return out
 
 
 def candidate_design(signals: pa.Table, table: CandidateTable, turns: Design) -> Design:

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from features.interpretation import hex_id, list_offsets
 from features.text import flat
@@ -17,6 +18,7 @@ from models.store import model_id
 from models.training import Models
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
 from schemas.judgement import REASON
+from schemas.turn import SLOT
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -141,8 +143,6 @@ def _corrections(
     turn = table.turn[rows]
     chosen = choice.row[turn] == rows
     lead = highest_other(table, p_correct)[rows]
-    interpretations = flat(turns["interpretations"])
-    flat_at = list_offsets(interpretations)[turn] + table.entry[rows]
     support = turn + table.support_offset[rows]
     turn_id = flat(signals["turn_id"])
     has = table.support_offset[rows] > 0
@@ -155,13 +155,39 @@ def _corrections(
                 "turn_id": turn_id.take(pa.array(turn)),
                 "candidate_id": pa.array(hex_id(table.candidate_id[rows]), pa.string()),
                 "model_id": pa.repeat(model_id(models, "correction"), len(rows)),
-                "interpretation": interpretations.flatten().take(pa.array(flat_at)).cast(INTERPRETATION),
-                "source": pa.repeat("n-best", len(rows)),
+                "interpretation": _interpretations(turns, table, rows),
+                "source": pc.if_else(pa.array(table.offset[rows] > 0), "rephrase", "n-best"),
                 "p_correct": p_correct[rows],
                 "margin": np.round(p_correct[rows] - lead, DECIMALS),
                 "accepted": accepted[turn] & chosen,
-                "certified": accepted[turn] & chosen & models.tau.certifies(p_correct[rows]),
+                # Gold speaks of a turn's own hypotheses; what it proved holds for those.
+                "certified": accepted[turn]
+                & chosen
+                & models.tau.certifies(p_correct[rows])
+                & (table.offset[rows] == 0),
                 "supporting_turns": supporting,
             }
         )
     )
+
+
+def _interpretations(turns: pa.Table, table: CandidateTable, rows: I64) -> pa.Array:
+    """The candidates' interpretations. One of a later turn loses its spans: they stand in that turn's words."""
+    lists = flat(turns["interpretations"])
+    own = table.offset[rows] == 0
+    at = list_offsets(lists)[table.turn[rows] + table.offset[rows]] + np.where(own, table.entry[rows], 0)
+    taken = lists.flatten().take(pa.array(at)).cast(INTERPRETATION)
+    slots = taken.field("slots")
+    entries = slots.flatten()
+    inside = pa.array(np.repeat(own, np.diff(list_offsets(slots))))
+    fields = [
+        pc.if_else(inside, entries.field(f.name), None) if f.name in ("start", "end") else entries.field(f.name)
+        for f in SLOT
+    ]
+    spanless = pa.ListArray.from_arrays(
+        pa.array(list_offsets(slots), pa.int32()),
+        pa.StructArray.from_arrays(fields, fields=list(SLOT)),
+        mask=pa.array(slots.is_null()),
+    )
+    columns = [spanless if f.name == "slots" else taken.field(f.name) for f in INTERPRETATION]
+    return pa.StructArray.from_arrays(columns, fields=list(INTERPRETATION))

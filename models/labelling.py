@@ -32,16 +32,19 @@ RATED_HIGH: Final = 0.6
 # A comparison with NaN (a missing signal) is False, so a function abstains where it has nothing to go by.
 DEFECT: Final[dict[str, Callable[[Column], Mask]]] = {
     "next turn negates": lambda s: (s("negates_next") > 0) & ~(s("confirmation") < 0),
+    "next turn corrects": lambda s: s("corrects_next") > 0,
     "next turn goes back": lambda s: s("goes_back_next") > 0,
     "confirmation denied": lambda s: (s("confirmation") < 0) | (s("top.denied_after") > 0),
     "rephrased to another reading": lambda s: (s("rephrase_next") >= ALIKE) & (s("same_interpretation_next") == 0),
     "later turns settle on another reading": lambda s: (s("other.affirmed_after") > 0) & ~(s("top.affirmed_after") > 0),
     "same frame, other values later": lambda s: (s("top.later_frame") > 0) & (s("top.later_top") == 0),
+    "next turn gives up or asks for a person": lambda s: (s("gives_up_next") > 0) | (s("escalates_next") > 0),
     "the system could not use it": lambda s: (s("cannot_help") > 0) | (s("outcome_failed") > 0),
     "rated low": lambda s: s("explicit_rating") <= RATED_LOW,
 }
 SATISFIED: Final[dict[str, Callable[[Column], Mask]]] = {
     "confirmed": lambda s: (s("confirmation") > 0) | (s("top.affirmed_after") > 0),
+    "next turn thanks": lambda s: (s("thanks_next") > 0) & ~(s("outcome_failed") > 0) & ~(s("cannot_help") > 0),
     "said again and understood the same": lambda s: (s("top.later_top") > 0) & ~(s("top.later_frame") > 0),
     "the dialog moves on": lambda s: (
         (s("system_repeat") < UNLIKE)

@@ -52,7 +52,7 @@ class Prior:
         signals : pyarrow.Table
             n Signals rows.
         turn, entry : numpy.ndarray of int64, shape (m,)
-            Each candidate's row of `signals` and place in its n-best.
+            Each candidate's row of `signals` and place in its list.
         fold : numpy.ndarray of int64, shape (n,)
             Fold of each turn's subject, as at the fit.
         """
@@ -81,11 +81,19 @@ def fit_prior(signals: pa.Table, fold: I64, folds: int) -> Prior:
         Fold of each turn's subject, in [0, folds).
     folds : int
     """
-    has = np.flatnonzero(np.diff(list_offsets(flat(signals["candidates"]))) > 0)
+    has = _understood(flat(signals["candidates"]))
     first = np.zeros(len(has), np.int64)
     figures = _figures(signals, has)
     subject = pd.factorize(strings(signals["subject_id"]))[0][has]
     return Prior(tuple(_pool(key, subject, fold[has], figures, folds) for key in _keys(signals, has, first)))
+
+
+def _understood(lists: pa.ListArray) -> I64:
+    """Rows of turns that have an n-best of their own; its best hypothesis stands first in the list."""
+    offsets = list_offsets(lists)
+    has = np.flatnonzero(np.diff(offsets) > 0)
+    first = lists.flatten().field("offset").take(pa.array(offsets[:-1][has])).to_numpy()
+    return np.asarray(has[first == 0], dtype=np.int64)
 
 
 def _pool(key: I64, subject: I64, fold: I64, figures: pd.DataFrame, folds: int) -> Pool:

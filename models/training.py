@@ -113,8 +113,19 @@ def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share:
         prior=prior,
         early=early,
         wrong=wrong_value,
-        right=right_value.reindex(keys).to_numpy(np.float64),
+        right=_exclusive(candidates, right_value.reindex(keys).to_numpy(np.float64), signals.num_rows),
     )
+
+
+def _exclusive(candidates: CandidateTable, right: F64, turns: int) -> F64:
+    """Labels of candidates, with what follows for those of rephrases, which people were not asked about.
+
+    Where one of the turn's own hypotheses is right, what a later turn was taken for means something else.
+    """
+    settled = np.zeros(turns, bool)
+    settled[candidates.turn[right >= 0.5]] = True
+    follows = np.isnan(right) & (candidates.offset > 0) & settled[candidates.turn]
+    return np.where(follows, 0.0, right)
 
 
 def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None) -> Models:

@@ -194,6 +194,7 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
 def _check(config: Config) -> Config:
     """Bounds that a type does not say."""
     shares = {
+        "signals.rephrase_likeness": config.signals.rephrase_likeness,
         "train.precision": config.train.precision,
         "train.margin": config.train.margin,
         "train.certify_share": config.train.certify_share,

@@ -37,16 +37,22 @@ ANSWER: Final = (
     "response_tokens",
     "apologises",
     "cannot_help",
+    "falls_back",
+    "clarifies",
+    "hands_off",
     "outcome_failed",
     "echo",
 )
 
-# One entry a hypothesis, in the order of Turn.interpretations.
+# One entry a hypothesis, in the order of Turn.interpretations; then what later turns in reach took their request to be.
 CANDIDATE_COLUMNS: Final = (
     Column("candidate_id", pa.int64(), "64-bit hash of domain, intent and slots", None, False, "key"),
     Column("frame_id", pa.int64(), "64-bit hash of domain, intent and slot names", None, False, "key"),
     Column("value_id", pa.int64(), "64-bit hash of the slot values; 0 = no values", None, False, "key"),
     Column("first", BOOL, "False where an earlier hypothesis of the turn says the same", None, False, "key"),
+    Column(
+        "offset", I32, "0 = the turn's own; else turns to the later one that it was taken from", "turns", False, "key"
+    ),
     _own("mass", F32, "Summed score of the turn's hypotheses that say the same", "score", "intent"),
     _own("rank", I32, "Rank by summed score among distinct candidates, from 0", "rank", "intent"),
     _own("share", F32, "Summed score over the n-best's total; null where scores are missing", "share", "intent"),
@@ -83,13 +89,20 @@ CANDIDATE_COLUMNS: Final = (
     _reaction("affirmed_after", I32, "Later confirmations of its values that were affirmed", "turns", "intent"),
     _reaction("denied_after", I32, "Later confirmations of its values that were denied", "turns", "intent"),
     _reaction("next_value_similarity", F32, "Its slot values against the next best's", "[0, 1]", "intent"),
+    _reaction(
+        "rephrase",
+        F32,
+        "Likeness of the words of the later turn that it was taken from; null = own hypothesis",
+        "[0, 1]",
+        "intent",
+    ),
     _reaction("support_offset", I32, "Turns to the first later turn that says the same; 0 = none", "turns", "intent"),
 )
 CANDIDATE: Final = pa.struct([pa.field(c.name, c.type) for c in CANDIDATE_COLUMNS])
 
 SIGNALS: Final = Record(
     name="signals",
-    version=1,
+    version=2,
     key=("turn_id",),
     meaning="Satisfaction and intent signals, one row a turn, in the order subject, time, sequence, turn_id.",
     columns=(
@@ -113,6 +126,7 @@ SIGNALS: Final = Record(
         _own("new_conversation", BOOL, "The platform's conversation changed at this turn"),
         _own("gap_before", F32, "From the previous request of the session; null = first", "s"),
         _reaction("gap_after", F32, "To the next request of the session; null = last", "s"),
+        _reaction("dwell", F32, "gap_after less the time to hear or read the answer; null = last or no answer", "s"),
         _own("skipped_before", I32, "Logged positions without a request since the previous turn", "turns"),
         _reaction("skipped_after", I32, "Logged positions without a request before the next turn", "turns"),
         # satisfaction: the user's words
@@ -122,14 +136,31 @@ SIGNALS: Final = Record(
         _reaction("rephrase_best", F32, "Highest likeness within the next turns and the time gap", "[0, 1]"),
         _reaction("rephrase_offset", I32, "Turns to that utterance; null = none in reach", "turns"),
         _reaction("rephrase_gap", F32, "Time to that utterance; null = none in reach", "s"),
+        _own("repeats_before", I32, "Earlier turns within the horizon with the same words", "turns"),
+        _reaction("repeats_next", BOOL, "The next turn has the same words; null = last"),
+        _reaction("repeats_after", I32, "Later turns within the horizon with the same words", "turns"),
         _own("negates", BOOL, "The user says no or that it is wrong"),
         _own("affirms", BOOL, "The user says yes or that it is right"),
         _own("goes_back", BOOL, "The user asks to go back or to change the answer"),
         _own("restarts", BOOL, "The user starts over"),
+        _own("corrects", BOOL, "The user says what was meant instead"),
+        _own("asks_back", BOOL, "The user asks what the system means"),
+        _own("gives_up", BOOL, "The user drops the request"),
+        _own("closes", BOOL, "The user ends the dialog"),
+        _own("escalates", BOOL, "The user asks for a person"),
+        _own("thanks", BOOL, "The user thanks or praises"),
+        _own("says_sorry", BOOL, "The user apologises"),
         _reaction("negates_next", BOOL, "The next turn negates; null = last"),
         _reaction("affirms_next", BOOL, "The next turn affirms; null = last"),
         _reaction("goes_back_next", BOOL, "The next turn goes back; null = last"),
         _reaction("restarts_next", BOOL, "The next turn restarts; null = last"),
+        _reaction("corrects_next", BOOL, "The next turn corrects; null = last"),
+        _reaction("asks_back_next", BOOL, "The next turn asks back; null = last"),
+        _reaction("gives_up_next", BOOL, "The next turn gives up; null = last"),
+        _reaction("closes_next", BOOL, "The next turn closes; null = last"),
+        _reaction("escalates_next", BOOL, "The next turn asks for a person; null = last"),
+        _reaction("thanks_next", BOOL, "The next turn thanks; null = last"),
+        _reaction("says_sorry_next", BOOL, "The next turn apologises; null = last"),
         _reaction("negates_second", BOOL, "The turn after the next negates, goes back or restarts"),
         _own("barge_in", BOOL, "This request cut the system short; null = not logged"),
         _reaction("barge_in_next", BOOL, "The next request cut this answer short; null = not logged or last"),
@@ -143,6 +174,10 @@ SIGNALS: Final = Record(
         _own("response_tokens", I32, "Whitespace tokens of the answer; null = not logged", "tokens"),
         _own("apologises", BOOL, "The answer apologises"),
         _own("cannot_help", BOOL, "The answer says the request cannot be served"),
+        _own("falls_back", BOOL, "The answer says the request was not understood; by outcome, else by its words"),
+        _own("clarifies", BOOL, "The answer asks which or what is meant; by outcome, else by its words"),
+        _own("hands_off", BOOL, "The answer hands over to a person; by outcome, else by its words"),
+        _reaction("abandoned", BOOL, "The session ends here though the answer failed or asked"),
         _own("prompt_apologises", BOOL, "The prompt before the request apologises"),
         _own(
             "outcome_failed",

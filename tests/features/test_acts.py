@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from build import column, interpretation, turns
 
-from features.lexicon import load
+from features.lexicon import USER_ACTS, load
 from features.signals import signals
 
 
@@ -15,6 +15,18 @@ from features.signals import signals
         ("Yes please", "affirms"),
         ("go back", "goes_back"),
         ("start over", "restarts"),
+        ("no, I meant the kitchen", "corrects"),
+        ("not rock but jazz", "corrects"),
+        ("what do you mean?", "asks_back"),
+        ("pardon?", "asks_back"),
+        ("never mind", "gives_up"),
+        ("cancel that", "gives_up"),
+        ("that's all", "closes"),
+        ("Good bye!", "closes"),
+        ("can I talk to a real person", "escalates"),
+        ("operator", "escalates"),
+        ("thanks a lot", "thanks"),
+        ("sorry, my mistake", "says_sorry"),
     ],
 )
 def test_words_perform_an_act(utterance, act):
@@ -23,16 +35,27 @@ def test_words_perform_an_act(utterance, act):
     assert column(got, f"{act}_next") == [True, None]
 
 
-@pytest.mark.parametrize("utterance", ["nobody knows", "yesterday", "the start of it"])
+@pytest.mark.parametrize(
+    "utterance",
+    ["nobody knows", "yesterday", "the start of it", "stop the music", "cancel my alarm", "the agent's name", "byelaw"],
+)
 def test_words_that_only_begin_alike_perform_none(utterance):
     got = signals(turns({"utterance": utterance}))
-    assert [column(got, act)[0] for act in ("negates", "affirms", "goes_back", "restarts")] == [False] * 4
+    assert not any(column(got, act)[0] for act in USER_ACTS)
 
 
 def test_a_named_intent_outweighs_the_words():
     got = signals(turns({"utterance": "no", "nbest": [interpretation("affirm")]}))
     assert column(got, "affirms") == [True]
     assert column(got, "negates") == [False]
+
+
+@pytest.mark.parametrize(("act", "intent"), [("gives_up", "cancel"), ("thanks", "Thank_You"), ("closes", "goodbye")])
+def test_a_remark_goes_by_intent_or_by_words_and_beside_an_act(act, intent):
+    got = signals(turns({"utterance": "well", "nbest": [interpretation(intent)]}))
+    assert column(got, act) == [True]
+    got = signals(turns({"utterance": "no thanks", "nbest": [interpretation("negate")]}))
+    assert column(got, "negates") == column(got, "thanks") == [True]
 
 
 def test_the_second_turn_after_counts_any_friction():

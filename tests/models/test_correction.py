@@ -12,7 +12,13 @@ def _table(turn, entry, later=None, affirmed=None):
     evidence[:, EVIDENCE.index("affirmed_after")] = 0 if affirmed is None else affirmed
     zeros = np.zeros(len(turn), np.int64)
     return CandidateTable(
-        turn=turn, entry=entry, candidate_id=zeros, support_offset=zeros, is_top=entry == 0, evidence=evidence
+        turn=turn,
+        entry=entry,
+        offset=zeros,
+        candidate_id=zeros,
+        support_offset=zeros,
+        is_top=entry == 0,
+        evidence=evidence,
     )
 
 

@@ -28,6 +28,12 @@ def first_vote(name, *rows):
     [
         ("next turn negates", [{}, {"utterance": "no"}], 1),
         ("next turn negates", [{}, {"utterance": "yes"}], 0),
+        ("next turn corrects", [{}, {"utterance": "I wanted jazz"}], 1),
+        ("next turn gives up or asks for a person", [{}, {"utterance": "never mind"}], 1),
+        ("next turn gives up or asks for a person", [{}, {"utterance": "let me talk to a person"}], 1),
+        ("next turn gives up or asks for a person", [{}, {"utterance": "bye"}], 0),
+        ("next turn thanks", [{}, {"utterance": "thank you"}], -1),
+        ("next turn thanks", [{"outcome": "fallback"}, {"utterance": "thank you"}], 0),
         ("next turn goes back", [{}, {"utterance": "go back"}], 1),
         ("next turn goes back", [{}, {"utterance": "start over"}], 0),
         ("confirmation denied", [{"response": "Jazz. Is that right?"}, {"utterance": "no"}], 1),

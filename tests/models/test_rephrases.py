@@ -1,0 +1,66 @@
+"""Candidates that come from rephrases: never the best, no label of people, no spans of another turn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from build import interpretation, turns
+
+from features.interpretation import flatten, hex_id
+from features.signals import signals
+from models.design import candidate_table, turn_design
+from models.judge import _interpretations
+from models.prior import fit_prior
+from models.training import training_table
+from schemas import GOLD
+
+ROCK = interpretation("play", 0.5, genre="rock")
+JAZZ = {**interpretation("play", 0.9), "slots": [{"name": "genre", "value": "jazz", "start": 5, "end": 9}]}
+
+
+def rephrased(own):
+    table = turns(
+        {"subject_id": "u", "utterance": "play some jass", "nbest": own},
+        {"subject_id": "u", "utterance": "play jazz", "nbest": [JAZZ]},
+        {"subject_id": "v", "utterance": "play jazz", "nbest": [JAZZ]},
+    )
+    return table, signals(table)
+
+
+def test_it_is_a_candidate_but_never_the_best_even_where_the_turn_has_none():
+    _, rows = rephrased([ROCK])
+    assert candidate_table(rows).offset.tolist() == [0, 1, 0, 0]
+    assert candidate_table(rows).is_top.tolist() == [True, False, True, True]
+    _, rows = rephrased([])
+    assert candidate_table(rows).is_top.tolist() == [False, True, True]
+
+
+def test_the_defect_model_sees_the_turns_own_list_alone():
+    _, rows = rephrased([ROCK])
+    design = turn_design(rows)
+    at = [k for k, name in enumerate(design.names) if name.startswith(("second.", "other."))]
+    assert np.isnan(design.values[0, at]).all()
+
+
+def test_it_is_not_pooled_as_what_a_turn_was_taken_for():
+    _, rows = rephrased([])
+    pooled = fit_prior(rows, np.zeros(3, np.int64), 2).pools[0]
+    assert pooled.subjects.sum() == 2.0
+
+
+def test_its_interpretation_is_the_later_turns_without_spans():
+    table, rows = rephrased([ROCK])
+    got = _interpretations(table, candidate_table(rows), np.arange(4)).to_pylist()
+    assert [g["slots"][0]["value"] for g in got] == ["rock", "jazz", "jazz", "jazz"]
+    assert [g["slots"][0]["start"] for g in got] == [None, None, 5, 5]
+
+
+def test_it_is_wrong_where_people_call_an_own_one_right_and_unknown_otherwise():
+    for value, expected in ((1.0, 0.0), (0.0, None)):
+        table, rows = rephrased([ROCK])
+        own = hex_id(flatten(table["interpretations"]).candidate_id)[0]
+        label = {"turn_id": "t000", "definition": "right_interpretation", "candidate_id": own, "value": value}
+        gold = pa.Table.from_pylist([{**label, "source": "made up"}], schema=GOLD.schema)
+        right = training_table(rows, gold, 2).right
+        assert right[0] == value
+        assert np.isnan(right[1]) if expected is None else right[1] == expected
