@@ -11,6 +11,7 @@ from build import START, interpretation, turns
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.pool import PoolOptions, pool
 from pipeline.transforms.votes import VoteOptions, votes
 from schemas import CORRECTION, EXAMPLE, JUDGEMENT, VOTE
@@ -39,10 +40,10 @@ def vote(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
 
 
 def pooled(
-    *rows: dict[str, Any], users: int = 2, agreement: float = 0.8
+    *rows: dict[str, Any], users: int = 2, agreement: float = 0.8, answer_users: int = 1
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Examples as rows, and the outcomes that are not zero."""
-    options = PoolOptions(users, agreement, "defect", "correction")
+    options = PoolOptions(users, agreement, answer_users, "defect", "correction")
     table, outcomes = pool(pa.Table.from_pylist(rows, schema=VOTE.schema), options)
     assert table.schema.equals(EXAMPLE.schema)
     assert sum(outcomes.values()) == len(rows)
@@ -270,7 +271,8 @@ def cast(
     rows: list[dict[str, Any]], p_defect: list[float], accepted: dict[int, dict[str, Any]] | None = None, **options: Any
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     table = turns(*({"nbest": [interpretation("go"), interpretation("stop")], "executed": 0} | r for r in rows))
-    given = VoteOptions(**({"confirm_below": 0.05, "test_share": 0.0} | options))
+    defaults = {"confirm_below": 0.05, "test_share": 0.0, "context": ContextOptions(8, 8000)}
+    given = VoteOptions(**(defaults | options))
     got, outcomes = votes(table, *judged(table, p_defect, accepted), given)
     assert got.schema.equals(VOTE.schema) and sum(outcomes.values()) == len(rows)
     assert got.num_rows == outcomes.get("vote", 0)
