@@ -10,7 +10,7 @@ import pyarrow as pa
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import GateError, VerifyError
-from pipeline.writers import VIEWS
+from pipeline.writers.views import VIEWS
 from schemas import DEAD_LETTER, EXAMPLE, KINDS, Record
 
 _RECORDS: dict[str, Record] = {

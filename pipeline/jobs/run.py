@@ -14,7 +14,7 @@ from pipeline.jobs import curate, ingest, label, release, signals, train
 from pipeline.jobs.context import Context
 from pipeline.stages import STAGES
 from pipeline.version import code_version
-from pipeline.writers import VIEWS
+from pipeline.writers.views import VIEWS
 
 
 def run(context: Context, pattern: str | None, format: str | None, first: str = "ingest") -> dict[str, Any]:

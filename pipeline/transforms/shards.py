@@ -17,7 +17,7 @@ from features.text import flat
 from pipeline import storage, tally
 from pipeline.transforms.ingest import by_place
 from pipeline.transforms.write import bucket_path
-from pipeline.writers import VIEWS
+from pipeline.writers.views import VIEWS
 from schemas import DEAD_LETTER, EXAMPLE, FILE, SPLITS, Record
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pipeline.writers import VIEWS
+from pipeline.writers.views import VIEWS
 
 
 def card(manifest: dict[str, Any]) -> str:
@@ -45,8 +45,8 @@ def card(manifest: dict[str, Any]) -> str:
         "- An example pools every user who said the same words; what is right for most may be wrong for one.",
         "- Slots whose value does not stand in the text have no BIO tag.",
         "- Arguments of tool calls are text, as logged; the tools' own descriptions and results are not logged.",
-        "- Trainers that mask by role learn every assistant message of `sft`, those of the context too; none was judged "
-        "defective.",
+        "- Trainers that mask by role learn every assistant message of `sft`, those of the context too. None of them "
+        "was judged defective.",
         "",
     ]
     return "\n".join(lines)

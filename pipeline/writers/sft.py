@@ -82,8 +82,8 @@ def check(example_id: str, messages: list[Message]) -> None:
     fault = _fault(messages)
     if fault:
         raise GateError(
-            f"sft: example {example_id}: {fault}. Nothing was published; `lineage` of the stage's tables names its "
-            "turns. Leave them out of the input, and report it"
+            f"sft: example {example_id}: {fault}. Nothing was published; stages/curate/examples names its turns. "
+            "Leave them out of the input, and report it"
         )
 
 
@@ -97,9 +97,9 @@ def _fault(messages: list[Message]) -> str | None:
             return f"message {at} of role {held['role']} calls a tool"
         if not calls and not (held["content"] or "").strip():
             return f"message {at} of role {held['role']} holds nothing"
-        wrong = next((c for c in calls if not _is_call(c)), None)
-        if wrong:
-            return f"message {at} holds a malformed tool call, {wrong}"
+        if not all(_is_call(call) for call in calls):
+            # What it holds is a user's text, and stays out of messages.
+            return f"message {at} holds a malformed tool call"
     return None
 
 

@@ -13,7 +13,7 @@ from synthetic import CITIES, lines
 SETTINGS = ("--format", "canonical", "--set", "curate.confirm_below=0.3", "--set", "train.folds=2")
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 COMPLAINT = "no that is wrong"
-# Stands in every wrong answer and in no other.
+# Stands in every wrong answer and in no other; a number makes each wrong answer another.
 WRONG = "atlantis"
 
 
@@ -26,7 +26,7 @@ def records(users: int = 120, seed: int = 3) -> list[dict[str, Any]]:
         for city in draw.sample(CITIES, 4):
             wrong = draw.random() < 1 / 6
             ask = draw.choice((_weather, _capital, _news))
-            answer = ask(city, WRONG if wrong else city)
+            answer = ask(city, f"{WRONG}{len(out)}-{len(turns)}" if wrong else city)
             for call in answer.get("interpretations", []):
                 call["score"] = round(draw.uniform(0.2, 0.6) if wrong else draw.uniform(0.6, 0.95), 4)
             turns.append(answer)
@@ -58,7 +58,7 @@ def _news(asked: str, city: str) -> dict[str, Any]:
 
 
 def _rating(city: str) -> dict[str, Any]:
-    return {"explicit_rating": 0.0 if city == WRONG else 1.0}
+    return {"explicit_rating": 0.0 if city.startswith(WRONG) else 1.0}
 
 
 def _conversation(user: int, turns: list[dict[str, Any]]) -> list[dict[str, Any]]:

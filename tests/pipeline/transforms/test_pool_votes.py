@@ -359,3 +359,62 @@ def test_the_same_words_under_another_locale_leave_test_too():
     examples, outcomes = pooled(*rows)
     assert [e["split"] for e in examples] == ["train"]
     assert outcomes["in_train"] == 2
+
+
+# answers
+
+
+def answer(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
+    """One vote for an answer in words."""
+    row = vote(user, label, kind="answer", pool_key="en\x1fgo\x1fcontext", response="gone", context=[])
+    row |= {"label": None}
+    return row | {"turn_id": f"{user}-answer-{label}-{fields.get('split', 'train')}"} | fields
+
+
+def test_an_answer_needs_its_own_number_of_users():
+    examples, outcomes = pooled(answer("a"), users=9)
+    assert outcomes == {"kept": 1} and examples[0]["support"] == 1
+    assert pooled(answer("a"), answer("a", turn_id="again"), answer_users=2)[1] == {"below_support": 2}
+
+
+def test_several_answers_to_the_same_words_stand_side_by_side_and_beside_a_label():
+    rows = [answer("a", 1), answer("b", 2, response="went"), vote("a"), vote("b")]
+    examples, outcomes = pooled(*rows)
+    assert sorted((e["kind"], e["response"]) for e in examples if e["kind"] == "answer") == [
+        ("answer", "gone"),
+        ("answer", "went"),
+    ]
+    assert [e["agreement"] for e in examples if e["kind"] != "answer"] == [1.0]
+    assert outcomes == {"kept": 3, "de_duplicated": 1} and len({e["example_id"] for e in examples}) == 3
+
+
+def test_an_answer_carries_what_was_said_and_no_agreement():
+    context = [{"turn_id": "t", "utterance": "hi", "tool": None, "arguments": None, "response": "yes", "p_defect": 0.1}]
+    example = pooled(answer("a", context=context))[0][0]
+    assert (example["kind"], example["blame"], example["certified"]) == ("answer", "none", False)
+    assert (example["domain"], example["intent"], example["slots"]) == (None, None, [])
+    assert (example["response"], example["context"]) == ("gone", context)
+    assert (example["agreement"], example["solve_rate"]) == (None, None)
+    assert example["confidence"] == 0.9
+
+
+def test_an_answer_leaves_test_where_train_has_the_same_words_in_the_same_context():
+    other = "en\x1fgo\x1fother context"
+    rows = [answer("a"), answer("b", 2, split="test"), answer("c", split="test", pool_key=other)]
+    examples, outcomes = pooled(*rows, vote("d", split="test"), vote("e", split="test"))
+    assert outcomes == {"kept": 3, "de_duplicated": 1, "in_train": 1}
+    assert {(e["split"], e["kind"]) for e in examples} == {
+        ("train", "answer"),
+        ("test", "answer"),
+        ("test", "confirmation"),
+    }
+
+
+def test_the_solve_rate_is_the_share_of_turns_that_needed_no_correction():
+    rows = [vote("a"), vote("b", kind="correction", blame="asr"), vote("c"), vote("d")]
+    assert pooled(*rows)[0][0]["solve_rate"] == 0.75
+    assert pooled(vote("a"), vote("b"))[0][0]["solve_rate"] == 1.0
+    fixed = [vote(u, kind="correction", blame="asr") for u in "ab"]
+    assert pooled(*fixed)[0][0]["solve_rate"] == 0.0
+    # What was called right at once is an answer, so nobody counted it.
+    assert pooled(*(r | {"label": interpretation("x", domain="tool")} for r in fixed))[0][0]["solve_rate"] is None
