@@ -44,10 +44,13 @@ def well_formed(entries: pa.StructArray) -> Mask:
     """
     intent = pc.struct_field(entries, "intent")
     slots = pc.struct_field(entries, "slots")
+    tool = is_tool(entries)
+    if not tool.any():
+        return _true(pc.is_valid(intent))
     offsets = list_offsets(slots)
     nameless = np.concatenate([[0], np.cumsum(strings(slots.flatten().field("name")) == "")])
     broken = (nameless[offsets[1:]] > nameless[offsets[:-1]]) | (strings(intent) == "")
-    return _true(pc.is_valid(intent)) & ~(is_tool(entries) & broken)
+    return _true(pc.is_valid(intent)) & ~(tool & broken)
 
 
 def is_tool(entries: pa.StructArray) -> Mask:
@@ -57,7 +60,7 @@ def is_tool(entries: pa.StructArray) -> Mask:
 
 def said(turns: pa.Table) -> Mask:
     """Turns whose response holds more than white space, shape (n,)."""
-    return strings(pc.utf8_trim_whitespace(flat(turns["response"]))) != ""
+    return _true(pc.not_equal(pc.utf8_trim_whitespace(flat(turns["response"])), ""))
 
 
 def answered(turns: pa.Table, executed: I64) -> Mask:
@@ -77,8 +80,10 @@ def answered(turns: pa.Table, executed: I64) -> Mask:
     outcome = flat(turns["outcome"])
     good, unknown = _true(pc.equal(outcome, "answered")), _true(pc.is_null(outcome))
     called = tool_calls(turns, executed)
-    silent = np.diff(list_offsets(lists)) == 0
-    in_words = silent & said(turns) & (good | (unknown & ~_read_by_nlu(turns, lists)))
+    in_words = (np.diff(list_offsets(lists)) == 0) & said(turns)
+    if (in_words & unknown).any():
+        unknown &= called | ~_read_by_nlu(turns, lists)
+    in_words &= good | unknown
     return (called & (good | unknown)) | in_words
 
 
