@@ -71,7 +71,14 @@ class CurateOptions:
     min_agreement : float
         Least share of an utterance's users who support its label (0.8 after Falke et al. 2020).
     confirm_below : float
-        A turn with p(defect) at or below this confirms the interpretation that was executed.
+        A turn with p(defect) at or below this confirms the interpretation that was executed, or the answer given.
+    answer_min_users : int
+        The same for the answers and tool calls of an agent. They are one-off: the same words in the same context rarely
+        come twice. One user is enough, as nothing is relabelled: what satisfied is learned as it was said.
+    context_turns : int
+        Turns before an answer that the `sft` view shows with it: most of what a request refers to was said just before.
+    context_chars : int
+        Characters in them; about 2,000 tokens, so that an example fits a short training window. Older turns go first.
     test_share : float
         Share of users, by hash, whose turns go to the test split.
     test_from : str or None
@@ -81,6 +88,9 @@ class CurateOptions:
     min_users: int = 2
     min_agreement: float = 0.8
     confirm_below: float = 0.05
+    answer_min_users: int = 1
+    context_turns: int = 8
+    context_chars: int = 8_000
     test_share: float = 0.1
     test_from: str | None = None
 
@@ -215,6 +225,9 @@ def _check(config: Config) -> Config:
         "signals.horizon": (config.signals.horizon, 1),
         "train.folds": (config.train.folds, 2),
         "curate.min_users": (config.curate.min_users, 1),
+        "curate.answer_min_users": (config.curate.answer_min_users, 1),
+        "curate.context_turns": (config.curate.context_turns, 0),
+        "curate.context_chars": (config.curate.context_chars, 0),
         "sample.train_rows": (config.sample.train_rows, 1),
         "signals.session_cap": (config.signals.session_cap, 1),
         "shuffle.bucket_bytes": (config.shuffle.bucket_bytes, 1),

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from pipeline import manifest as manifests
 from pipeline import storage
-from pipeline.errors import VerifyError
-from pipeline.writers.nlu import nlu as nlu_view
-from schemas import DEAD_LETTER, EXAMPLE, NLU, Record
+from pipeline.errors import GateError, VerifyError
+from pipeline.writers.views import VIEWS
+from schemas import DEAD_LETTER, EXAMPLE, KINDS, Record
 
-_RECORDS: dict[str, Record] = {"nlu": NLU, "lineage": EXAMPLE, "dead_letters": DEAD_LETTER}
+_RECORDS: dict[str, Record] = {
+    **{name: view.record for name, view in VIEWS.items()},
+    "lineage": EXAMPLE,
+    "dead_letters": DEAD_LETTER,
+}
+# Probabilities are rounded to six places, and so is their mean.
+_ROUNDING: Final = 1e-6
 
 
 def verify(folder: str) -> list[str]:
@@ -35,9 +41,8 @@ def verify(folder: str) -> list[str]:
         At the first claim that does not hold; the message says which file and what was found.
     """
     manifest = manifests.read(folder)
-    proofs: tuple[Callable[[str, dict[str, Any]], str], ...] = (_identity, _files, _tables, _counts, _examples)
     try:
-        return [prove(folder, manifest) for prove in proofs]
+        return [prove(folder, manifest) for prove in PROOFS]
     except (KeyError, TypeError, AttributeError) as error:
         raise VerifyError(f"{folder}: the manifest is not of this format ({type(error).__name__}: {error})") from error
 
@@ -116,8 +121,7 @@ def _counts(folder: str, manifest: dict[str, Any]) -> str:
     for stage in ("signals", "label", "curate"):
         if manifest["closing"][stage].get("in", 0) != kept:
             raise VerifyError(f"stage {stage}: {manifest['closing'][stage].get('in', 0)} rows in, ingest kept {kept}")
-    written = {
-        "nlu": manifest["closing"]["curate"].get("kept", 0),
+    written = view_rows(manifest["counts"]["curate"]) | {
         "lineage": manifest["closing"]["curate"].get("kept", 0),
         "dead_letters": manifest["closing"]["ingest"].get("dead_lettered", 0),
     }
@@ -129,31 +133,96 @@ def _counts(folder: str, manifest: dict[str, Any]) -> str:
 
 
 def _examples(folder: str, manifest: dict[str, Any]) -> str:
-    """Lineage: unique ids, view and lineage hold the same, support is met, no turn is in two splits."""
+    """Lineage: unique ids, support is met, no turn is in two splits."""
     lineage = _view(folder, manifest, "lineage", EXAMPLE)
-    nlu = _view(folder, manifest, "nlu", NLU)
     ids = lineage["example_id"].to_pylist()
     if len(set(ids)) != len(ids):
         raise VerifyError("lineage: an example id occurs twice")
     options = manifest["identity"]["config"]["curate"]
-    low = [
-        e
-        for e in lineage.select(["example_id", "support", "agreement"]).to_pylist()
-        if e["support"] < options["min_users"] or e["agreement"] < options["min_agreement"]
-    ]
+    low = [e for e in lineage.select(["example_id", "kind", "support", "agreement"]).to_pylist() if _is_low(e, options)]
     if low:
         raise VerifyError(
             f"lineage: {low[0]['example_id']} has support {low[0]['support']} and agreement "
             f"{low[0]['agreement']}, under the minimum"
         )
     owner: dict[str, str] = {}
-    for split, provenance in zip(lineage["split"].to_pylist(), lineage["provenance"].to_pylist(), strict=True):
-        for turn in provenance["turn_ids"]:
+    columns = (lineage[c].to_pylist() for c in ("split", "provenance", "context"))
+    for split, provenance, context in zip(*columns, strict=True):
+        for turn in (*provenance["turn_ids"], *(t["turn_id"] for t in context or [])):
             if owner.setdefault(turn, split) != split:
                 raise VerifyError(f"lineage: turn {turn} stands in two splits")
-    if not nlu_view(lineage.sort_by("example_id")).equals(nlu.sort_by("id")):
-        raise VerifyError("nlu: not the view of the examples in lineage")
     return f"{len(ids):,} examples are unique, traceable, supported, and no turn is on two sides of the split"
+
+
+def _is_low(example: dict[str, Any], options: dict[str, Any]) -> bool:
+    """Whether an example has less support or agreement than was wished."""
+    if example["kind"] == "answer":
+        return bool(example["support"] < options["answer_min_users"])
+    return bool(
+        example["support"] < options["min_users"] or not (example["agreement"] or 0) >= options["min_agreement"]
+    )
+
+
+def _answers(folder: str, manifest: dict[str, Any]) -> str:
+    """No answer is learned from a turn that may be defective, and none is shown with a defective turn before it."""
+    lineage = _view(folder, manifest, "lineage", EXAMPLE)
+    threshold = manifest["thresholds"]["defect"]["value"]
+    most = min(manifest["identity"]["config"]["curate"]["confirm_below"], threshold) + _ROUNDING
+    answers = 0
+    for example in lineage.select(["example_id", "kind", "confidence", "context"]).to_pylist():
+        name, context = example["example_id"], example["context"]
+        if example["kind"] != "answer":
+            if context is not None:
+                raise VerifyError(f"lineage: {name} is a {example['kind']} and has a context")
+            continue
+        answers += 1
+        if not 1.0 - example["confidence"] <= most:
+            raise VerifyError(
+                f"lineage: answer {name} has p(defect) {1.0 - example['confidence']:.6f}, over {most:.6f}"
+            )
+        bad = next((t for t in context if not t["p_defect"] < threshold), None)
+        if bad:
+            raise VerifyError(
+                f"lineage: turn {bad['turn_id']} in the context of {name} has p(defect) {bad['p_defect']}; "
+                f"from {threshold} on a turn is defective"
+            )
+    return f"{answers:,} answers have p(defect) <= {most:.2f}, and no turn before one is defective"
+
+
+def _views(folder: str, manifest: dict[str, Any]) -> str:
+    """Every view follows from the lineage."""
+    lineage = _view(folder, manifest, "lineage", EXAMPLE).sort_by("example_id")
+    rows = []
+    for name, view in VIEWS.items():
+        held = _view(folder, manifest, name, view.record).sort_by(view.record.key[0])
+        try:
+            same = view(lineage).equals(held)
+        except GateError as error:
+            raise VerifyError(f"{name}: cannot be made from the examples in lineage ({error})") from None
+        if not same:
+            raise VerifyError(f"{name}: not the view of the examples in lineage")
+        rows.append(f"{name} {held.num_rows:,}")
+    return f"every view is that of its examples: {', '.join(rows)} rows"
+
+
+PROOFS: Final[tuple[Callable[[str, dict[str, Any]], str], ...]] = (
+    _identity,
+    _files,
+    _tables,
+    _counts,
+    _examples,
+    _answers,
+    _views,
+)
+
+
+def view_rows(curate: dict[str, int]) -> dict[str, int]:
+    """Rows that each view must have, by the counts of stage curate (`examples.<split>.<kind>`)."""
+    made = {
+        kind: sum(n for k, n in curate.items() if k.startswith("examples.") and k.endswith(f".{kind}"))
+        for kind in KINDS
+    }
+    return {name: sum(made[kind] for kind in view.kinds) for name, view in VIEWS.items()}
 
 
 def _view(folder: str, manifest: dict[str, Any], view: str, record: Record) -> pa.Table:

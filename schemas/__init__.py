@@ -1,7 +1,7 @@
 """What the data is: one explicit, versioned Arrow schema a record type. Imports nothing of ours."""
 
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
-from schemas.example import EXAMPLE, KINDS, NLU, SPLITS, VOTE
+from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, SPLITS, VOTE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT
 from schemas.record import Column, Record
 from schemas.signals import SIGNALS
@@ -16,8 +16,10 @@ from schemas.turn import (
     SLOT,
     SOURCE,
     TIME,
+    TOOL_DOMAIN,
     TURN,
 )
+from schemas.view import MESSAGE, NLU, PROMPT_MESSAGE, RL, SFT
 
 RECORDS: tuple[Record, ...] = (
     LOGGED_TURN,
@@ -29,6 +31,8 @@ RECORDS: tuple[Record, ...] = (
     VOTE,
     EXAMPLE,
     NLU,
+    SFT,
+    RL,
     DEAD_LETTER,
     COUNT,
     INPUT,
@@ -40,6 +44,7 @@ __all__ = [
     "ASR_HYPOTHESIS",
     "BLAMES",
     "CANDIDATE_SOURCES",
+    "CONTEXT_TURN",
     "CORRECTION",
     "COUNT",
     "DEAD_LETTER",
@@ -51,15 +56,21 @@ __all__ = [
     "INTERPRETATION",
     "JUDGEMENT",
     "KINDS",
+    "LABEL_KINDS",
     "LOGGED_TURN",
+    "MESSAGE",
     "NLU",
     "OUTCOMES",
+    "PROMPT_MESSAGE",
     "RECORDS",
+    "RL",
+    "SFT",
     "SIGNALS",
     "SLOT",
     "SOURCE",
     "SPLITS",
     "TIME",
+    "TOOL_DOMAIN",
     "TURN",
     "VOTE",
     "Column",

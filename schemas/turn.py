@@ -30,6 +30,10 @@ INTERPRETATION: Final = pa.struct(
 ASR_HYPOTHESIS: Final = pa.struct([pa.field("text", pa.string()), pa.field("confidence", pa.float64())])
 SOURCE: Final = pa.struct([pa.field("uri", pa.string()), pa.field("position", pa.int64())])
 
+# An interpretation of this domain is the tool call of an LLM agent: the intent names the tool, the slots are its
+# arguments. All other domains are an NLU's.
+TOOL_DOMAIN: Final = "tool"
+
 OUTCOMES: Final = ("answered", "fallback", "clarify", "error", "handoff", "refused")
 
 TURN: Final = Record(

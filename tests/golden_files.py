@@ -35,6 +35,9 @@ def main() -> None:
     for record in RECORDS:
         (FOLDER / f"{record.name}.json").write_text(text(record), encoding="utf-8")
     print(f"{len(RECORDS)} files in {FOLDER}")
+    from tests.golden_views import main as views
+
+    views()
 
 
 if __name__ == "__main__":

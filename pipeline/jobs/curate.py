@@ -7,6 +7,7 @@ import apache_beam as beam
 from pipeline.config import parse_time
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.jobs.context import Context, numbers, write_counts
+from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.curate import CastVotes, Curate, PoolVotes
 from pipeline.transforms.pool import PoolOptions
 from pipeline.transforms.votes import VoteOptions
@@ -23,12 +24,21 @@ def run(context: Context) -> None:
         workspace.table("ingest", "turns"),
         workspace.table("label", "judgements"),
         workspace.table("label", "corrections"),
-        VoteOptions(options.confirm_below, options.test_share, test_from),
+        VoteOptions(
+            options.confirm_below,
+            options.test_share,
+            ContextOptions(options.context_turns, options.context_chars),
+            test_from,
+        ),
     )
     pooled = PoolVotes(
         workspace.table("curate", "examples"),
         PoolOptions(
-            options.min_users, options.min_agreement, trained["defect_model_id"], trained["correction_model_id"]
+            options.min_users,
+            options.min_agreement,
+            options.answer_min_users,
+            trained["defect_model_id"],
+            trained["correction_model_id"],
         ),
     )
     curate = Curate(cast, pooled, ingested["buckets"], context.shuffle_mode, workspace.spill("curate"))

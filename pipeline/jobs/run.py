@@ -14,6 +14,7 @@ from pipeline.jobs import curate, ingest, label, release, signals, train
 from pipeline.jobs.context import Context
 from pipeline.stages import STAGES
 from pipeline.version import code_version
+from pipeline.writers.views import VIEWS
 
 
 def run(context: Context, pattern: str | None, format: str | None, first: str = "ingest") -> dict[str, Any]:
@@ -61,7 +62,8 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
     workspace = context.workspace
     counts = {stage: workspace.counts(stage) for stage in ("ingest", "signals", "label", "curate")}
     files = storage.files(folder, "*/data/*.parquet")
-    views = sorted({f.rsplit("/data/", 1)[0].rsplit("/", 1)[-1] for f in files})
+    found = {f.rsplit("/data/", 1)[0].rsplit("/", 1)[-1] for f in files}
+    views = [*(v for v in VIEWS if v in found), *sorted(found - set(VIEWS))]
     return {
         "release": folder,
         "release_id": workspace.facts("release")["release_id"],

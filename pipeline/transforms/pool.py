@@ -1,7 +1,8 @@
 """From votes to examples: pooled over distinct users, one an utterance and split.
 
 The aggregation is that of self-annotation by paraphrase (Falke et al. 2020): keep a label that enough users support
-and that enough of the utterance's users agree on.
+and that enough of the utterance's users agree on. An agent's answers are pooled only where the words, what they got and
+the context are the same; several answers to the same words may stand side by side.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from features.hashing import hash128_hex, join, strings
 from features.text import flat
 from models.correction import DECIMALS
-from schemas import EXAMPLE
+from schemas import EXAMPLE, TOOL_DOMAIN
 from schemas.example import PROVENANCE
 
-# Between locale and words in `pool_key`.
+# Between locale, words and an answer's context in `pool_key`.
 KEY_SEPARATOR: Final = "\x1f"
 
 
@@ -32,11 +34,14 @@ class PoolOptions:
     ----------
     min_users : int
     min_agreement : float
+    answer_min_users : int
+        In place of the two above where the vote is for an answer.
     defect_model_id, correction_model_id : str
     """
 
     min_users: int
     min_agreement: float
+    answer_min_users: int
     defect_model_id: str
     correction_model_id: str
 
@@ -44,8 +49,9 @@ class PoolOptions:
 def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int]]:
     """Examples of the votes of whole utterances, and what became of each vote.
 
-    Within a split, an utterance has at most one example: the label that most distinct users support (then the more
-    probable, then the lower id). Users are counted inside the split. An utterance that train has leaves test.
+    Within a split, an utterance has at most one example beside answers: the label that most distinct users support
+    (then the more probable, then the lower id). Users are counted inside the split. An utterance that train has leaves
+    test; an answer does where train has one to the same words in the same context.
 
     Parameters
     ----------
@@ -67,12 +73,14 @@ def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int
     votes = votes.sort_by("turn_id")
     frame = _frame(votes)
     labels = _labels(frame)
+    least = np.where(labels["answer"], options.answer_min_users, options.min_users)
     labels["outcome"] = np.select(
-        [~labels["wins"], labels["support"] < options.min_users, labels["agreement"] < options.min_agreement],
+        # The agreement of answers is missing, and so under no minimum.
+        [~labels["wins"], labels["support"] < least, labels["agreement"] < options.min_agreement],
         ["outvoted", "below_support", "disagreement"],
         "kept",
     )
-    # The same words under another locale are the same words.
+    # The same words under another locale are the same words. Behind those of an answer stands its context.
     words = labels["pool_key"].str.partition(KEY_SEPARATOR)[2]
     kept = labels["outcome"] == "kept"
     leaks = kept & (labels["split"] == "test") & words.isin(words[kept & (labels["split"] == "train")])
@@ -106,7 +114,10 @@ def _frame(votes: pa.Table) -> pd.DataFrame:
 
 
 def _labels(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a label: support, agreement, and whether it wins its utterance. Index = `frame.label`."""
+    """One row a label: support, agreement, and whether it wins its utterance. Index = `frame.label`.
+
+    All of a label's votes are for an answer or none is: the pool keys of answers are of another form.
+    """
     utterance = ["split", "pool_key"]
     users = frame.drop_duplicates([*utterance, "subject_id"]).groupby(utterance).size().rename("users")
     per_label = frame.groupby("label")
@@ -119,6 +130,10 @@ def _labels(frame: pd.DataFrame) -> pd.DataFrame:
         [*utterance, "support", "probability", "label_id"], ascending=[True, True, False, False, True]
     )
     labels["wins"] = ~ranked.duplicated(utterance).reindex(labels.index)
+    labels["answer"] = per_label["kind"].first() == "answer"
+    labels["wins"] |= labels["answer"]
+    labels["agreement"] = labels["agreement"].mask(labels["answer"])
+    labels["solve_rate"] = frame["kind"].eq("confirmation").groupby(frame["label"]).mean().round(DECIMALS)
     return labels
 
 
@@ -134,17 +149,25 @@ def _examples(votes: pa.Table, frame: pd.DataFrame, kept: pd.DataFrame, options:
     has = pd.Series(corrected).groupby(group).any().to_numpy()
     at = pa.array(typical)
     label = flat(votes["label"]).take(at)
+    domain, slots = (pc.struct_field(label, f) for f in ("domain", "slots"))
+    answers = kept["answer"].to_numpy()
+    kinds = np.select([answers, has], ["answer", "correction"], "confirmation").astype(object)
+    # Tool calls that went well are answers, so the pooled turns of a corrected one do not tell how often it does.
+    unknown = answers | (strings(domain) == TOOL_DOMAIN)
     table = {
         "locale": votes["locale"].take(at),
         "utterance": votes["utterance"].take(at),
-        "domain": label.field("domain"),
-        "intent": label.field("intent"),
-        "slots": label.field("slots"),
-        "kind": pa.array(np.where(has, "correction", "confirmation").astype(object), pa.string()),
+        "domain": domain,
+        "intent": pc.struct_field(label, "intent"),
+        "slots": pc.if_else(pc.is_valid(slots), slots, pa.scalar([], slots.type)),
+        "response": votes["response"].take(at),
+        "context": votes["context"].take(at),
+        "kind": pa.array(kinds, pa.string()),
         "blame": pa.array(_most_frequent(rows["blame"].where(corrected, "none"), group, corrected), pa.string()),
         "confidence": kept["probability"].to_numpy(),
         "support": pa.array(kept["support"].to_numpy(), pa.int32()),
-        "agreement": kept["agreement"].to_numpy(),
+        "agreement": pa.array(kept["agreement"].to_numpy(), from_pandas=True),
+        "solve_rate": pa.array(kept["solve_rate"].to_numpy(), mask=unknown),
         "certified": has & certified,
         "provenance": _provenance(votes, rows, group, options),
         "split": pa.array(kept["split"].astype(object).to_numpy(), pa.string()),
@@ -190,7 +213,7 @@ def _most_frequent(
 def _provenance(votes: pa.Table, rows: pd.DataFrame, group: npt.NDArray[np.int64], options: PoolOptions) -> pa.Array:
     n = int(group.max()) + 1
     lists = flat(votes["supporting_turns"]).take(pa.array(rows.index.to_numpy()))
-    lengths = pa.compute.list_value_length(lists).to_numpy()
+    lengths = pc.list_value_length(lists).to_numpy()
     columns = [
         _lists(group, rows["turn_id"], n),
         _lists(np.repeat(group, lengths), pd.Series(strings(lists.flatten())), n),

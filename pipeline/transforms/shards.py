@@ -17,8 +17,8 @@ from features.text import flat
 from pipeline import storage, tally
 from pipeline.transforms.ingest import by_place
 from pipeline.transforms.write import bucket_path
-from pipeline.writers.nlu import nlu
-from schemas import DEAD_LETTER, EXAMPLE, FILE, NLU, SPLITS, Record
+from pipeline.writers.views import VIEWS
+from schemas import DEAD_LETTER, EXAMPLE, FILE, SPLITS, Record
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,12 @@ def text_bytes(examples: pa.Table) -> int:
     """Bytes that examples take in a view, from their contents alone: the files that hold them are cut and compressed
     by the number of buckets, and the number of shards must not depend on it.
     """
-    provenance = flat(examples["provenance"])
+    provenance, before = flat(examples["provenance"]), flat(examples["context"]).flatten()
     texts = (
         flat(examples["utterance"]),
+        flat(examples["response"]),
+        *(before.field(f) for f in ("turn_id", "utterance", "response")),
+        before.field("arguments").flatten().field("value"),
         provenance.field("turn_ids").flatten(),
         provenance.field("supporting_turns").flatten(),
     )
@@ -104,7 +107,7 @@ class ReadBuckets(beam.DoFn):
 
 @beam.typehints.with_output_types(pa.Table)
 class WriteShard(beam.DoFn):
-    """A shard's examples to its file in every view and in the lineage; gives FILE rows."""
+    """A shard's examples to its file in every view that has any of them, and in the lineage; gives FILE rows."""
 
     def __init__(self, folder: str, plan: ShardPlan) -> None:
         self._folder, self._plan = folder, plan
@@ -114,7 +117,11 @@ class WriteShard(beam.DoFn):
         number, table = shard
         examples = table.sort_by("example_id")
         name = self._plan.name(number)
-        yield write_file(self._folder, f"nlu/data/{name}", nlu(examples), NLU)
+        for view, make in VIEWS.items():
+            rows = make(examples)
+            # Readers of a data set stumble over a file without rows.
+            if rows.num_rows:
+                yield write_file(self._folder, f"{view}/data/{name}", rows, make.record)
         yield write_file(self._folder, f"lineage/data/{name}", examples, EXAMPLE)
         tally.add(examples.num_rows)
 

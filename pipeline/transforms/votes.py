@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from features.hashing import hash64, shares, strings
 from features.interpretation import flatten, list_offsets
 from features.text import flat, normalise
+from pipeline.transforms.answers import ContextOptions, answer_ids, answered, contexts, tool_calls, well_formed
 from pipeline.transforms.pool import KEY_SEPARATOR
 from schemas import VOTE
 
@@ -29,11 +30,13 @@ class VoteOptions:
     ----------
     confirm_below : float
     test_share : float
+    context : ContextOptions
     test_from : datetime or None
     """
 
     confirm_below: float
     test_share: float
+    context: ContextOptions
     test_from: datetime | None = None
 
 
@@ -42,9 +45,10 @@ def votes(
 ) -> tuple[pa.Table, dict[str, int]]:
     """Votes of a bucket, and what became of the turns that cast none.
 
-    A turn with an accepted correction votes for it; one with p(defect) <= `confirm_below` votes for what was
-    executed. An interpretation without an intent is no label, so it gets no vote. Outcomes of the others, the first
-    that holds: `no_consent`, `no_words` (nothing is left of the utterance without punctuation), `uncertain`,
+    A turn with an accepted correction votes for it. One with p(defect) <= `confirm_below` votes for what was executed;
+    if it is an agent's, for its answer or tool call, with the turns before it, and only if it was not judged defective.
+    An interpretation that is not `well_formed` is no label, so it gets no vote. Outcomes of the others, the first that
+    holds: `no_consent`, `no_words` (nothing is left of the utterance without punctuation), `uncertain`,
     `outside_split` (a train user's turn after the cut in time, or a test user's before it).
 
     Parameters
@@ -56,15 +60,17 @@ def votes(
     options : VoteOptions
     """
     n = turns.num_rows
-    named = pc.is_valid(pc.struct_field(corrections["interpretation"], "intent"))
+    named = pa.array(well_formed(flat(corrections["interpretation"])), pa.bool_())
     accepted = corrections.filter(pc.and_(corrections["accepted"], named))
     at = pc.index_in(accepted["turn_id"], value_set=flat(judgements["turn_id"])).to_numpy()
     correction = np.full(n, -1, np.int64)
     correction[at] = np.arange(len(at))
     executed = _executed(turns)
     corrected = correction >= 0
-    p_defect = judgements["p_defect"].to_numpy()
-    confirmed = ~corrected & (executed >= 0) & (p_defect <= options.confirm_below)
+    sure = judgements["p_defect"].to_numpy() <= options.confirm_below
+    confirmed = ~corrected & (executed >= 0) & ~tool_calls(turns, executed) & sure
+    defect = judgements["is_defect"].to_numpy()
+    answers = ~corrected & answered(turns, executed) & sure & ~defect
     words = normalise(turns["utterance"])
     split, inside = _split(turns, options)
 
@@ -72,7 +78,7 @@ def votes(
         [
             pc.equal(flat(turns["consent"]), False).fill_null(False).to_numpy(zero_copy_only=False),
             strings(words) == "",
-            ~(corrected | confirmed),
+            ~(corrected | confirmed | answers),
             ~inside,
         ],
         ["no_consent", "no_words", "uncertain", "outside_split"],
@@ -80,18 +86,39 @@ def votes(
     )
     names, numbers = np.unique(outcome, return_counts=True)
     rows = np.flatnonzero(outcome == "vote")
-    table = _table(turns, judgements, accepted, words, split, correction, executed, rows)
+    kind = np.select([corrected, answers], ["correction", "answer"], "confirmation").astype(object)
+    voters = _Voters(rows, kind[rows], correction[rows], executed)
+    table = _table(turns, judgements, accepted, words, split, voters, options.context)
     return table, dict(zip(names.tolist(), numbers.tolist(), strict=True))
 
 
+@dataclass(frozen=True)
+class _Voters:
+    """The turns that vote.
+
+    Attributes
+    ----------
+    rows : numpy.ndarray of int64, shape (k,)
+    kind : numpy.ndarray of object, shape (k,)
+    correction : numpy.ndarray of int64, shape (k,)
+        Row of the accepted correction; -1 = none.
+    executed : numpy.ndarray of int64, shape (n,)
+        Of every turn, see `_executed`.
+    """
+
+    rows: npt.NDArray[np.int64]
+    kind: npt.NDArray[np.object_]
+    correction: npt.NDArray[np.int64]
+    executed: npt.NDArray[np.int64]
+
+
 def _executed(turns: pa.Table) -> npt.NDArray[np.int64]:
-    """Flat index of the interpretation acted on; -1 where nothing was, or nothing with an intent."""
+    """Flat index of the interpretation acted on; -1 where nothing was, or nothing that can be a label."""
     lists = flat(turns["interpretations"])
     start = list_offsets(lists)[:-1]
     executed = flat(turns["executed"])
     at = np.where(executed.is_valid().to_numpy(zero_copy_only=False), start + executed.fill_null(0).to_numpy(), -1)
-    named = pc.is_valid(pc.struct_field(lists.flatten(), "intent")).to_numpy(zero_copy_only=False)
-    return np.where((at >= 0) & np.append(named, False)[at], at, -1)
+    return np.where((at >= 0) & np.append(well_formed(lists.flatten()), False)[at], at, -1)
 
 
 def _split(turns: pa.Table, options: VoteOptions) -> tuple[npt.NDArray[np.object_], Mask]:
@@ -110,41 +137,66 @@ def _table(
     accepted: pa.Table,
     words: pa.Array,
     split: npt.NDArray[np.object_],
-    correction: npt.NDArray[np.int64],
-    executed: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.int64],
+    voters: _Voters,
+    context: ContextOptions,
 ) -> pa.Table:
     """VOTE rows of the turns that vote."""
-    own, given = pa.array(rows), correction[rows]
-    is_correction = given >= 0
-    null = ~is_correction
-    position = pa.array(np.maximum(given, 0), mask=null)
-    chosen = flat(accepted["interpretation"]).take(position)
-    done = flat(turns["interpretations"]).flatten().take(pa.array(np.maximum(executed[rows], 0), mask=is_correction))
-    label = pc.if_else(pa.array(is_correction), chosen, done)
+    rows, own = voters.rows, pa.array(voters.rows)
+    is_correction = voters.kind == "correction"
+    position = pa.array(np.maximum(voters.correction, 0), mask=~is_correction)
+    label = _labels(turns, accepted, voters, position)
     single = pa.ListArray.from_arrays(pa.array(np.arange(len(rows) + 1), pa.int32()), label)
     locale = flat(turns["locale"]).take(own)
     p_correct = flat(accepted["p_correct"]).take(position)
     p_right = pc.subtract(1.0, flat(judgements["p_defect"]).take(own))
     certified = pc.and_(flat(judgements["certified"]).take(own), flat(accepted["certified"]).take(position))
     nothing = pa.scalar([], pa.list_(pa.string()))
-    return VOTE.conform(
-        pa.table(
-            {
-                "turn_id": turns["turn_id"].take(own),
-                "subject_id": turns["subject_id"].take(own),
-                "split": pa.array(split[rows], pa.string()),
-                "pool_key": pc.binary_join_element_wise(locale.fill_null(""), words.take(own), KEY_SEPARATOR),
-                "label_id": flatten(single).candidate_id,
-                "locale": locale,
-                "utterance": turns["utterance"].take(own),
-                "label": label,
-                "kind": pc.if_else(pa.array(is_correction), "correction", "confirmation"),
-                "blame": judgements["blame"].take(own),
-                "probability": pc.if_else(pa.array(is_correction), p_correct, p_right),
-                "certified": pc.fill_null(certified, False),
-                "policy": turns["policy"].take(own),
-                "supporting_turns": pc.coalesce(flat(accepted["supporting_turns"]).take(position), nothing),
-            }
-        )
-    )
+    plain = {
+        "turn_id": turns["turn_id"].take(own),
+        "subject_id": turns["subject_id"].take(own),
+        "split": pa.array(split[rows], pa.string()),
+        "pool_key": pc.binary_join_element_wise(locale.fill_null(""), words.take(own), KEY_SEPARATOR),
+        "label_id": flatten(single).candidate_id,
+        "locale": locale,
+        "utterance": turns["utterance"].take(own),
+        "label": label,
+        "kind": pa.array(voters.kind, pa.string()),
+        "blame": judgements["blame"].take(own),
+        "probability": pc.if_else(pa.array(is_correction), p_correct, p_right),
+        "certified": pc.fill_null(certified, False),
+        "policy": turns["policy"].take(own),
+        "supporting_turns": pc.coalesce(flat(accepted["supporting_turns"]).take(position), nothing),
+    }
+    return VOTE.conform(pa.table(plain | _answers(turns, judgements, voters, plain, context)))
+
+
+def _labels(turns: pa.Table, accepted: pa.Table, voters: _Voters, position: pa.Array) -> pa.Array:
+    """What each voter says was meant or called; null for an answer in words."""
+    is_correction = voters.kind == "correction"
+    executed = voters.executed[voters.rows]
+    done = flat(turns["interpretations"]).flatten()
+    done = done.take(pa.array(np.maximum(executed, 0), mask=is_correction | (executed < 0)))
+    return pc.if_else(pa.array(is_correction), flat(accepted["interpretation"]).take(position), done)
+
+
+def _answers(
+    turns: pa.Table, judgements: pa.Table, voters: _Voters, plain: dict[str, pa.Array], context: ContextOptions
+) -> dict[str, pa.Array]:
+    """The columns in which the votes of answers differ: pooled with the same words in the same context only."""
+    is_answer = voters.kind == "answer"
+    if not is_answer.any():
+        return {n: pa.nulls(len(is_answer), VOTE.schema.field(n).type) for n in ("response", "context")}
+    rows = voters.rows[is_answer]
+    before, context_keys = contexts(turns, judgements, voters.executed, rows, context)
+    # Row of each voter among the answers; null for the others.
+    at = pa.array(np.cumsum(is_answer) - 1, mask=~is_answer)
+    keys = pa.array(context_keys, pa.string()).take(at)
+    with_context = pc.binary_join_element_wise(plain["pool_key"], keys, KEY_SEPARATOR)
+    label_id = np.array(plain["label_id"])
+    label_id[is_answer] = answer_ids(turns, voters.executed, rows)
+    return {
+        "pool_key": pc.coalesce(with_context, plain["pool_key"]),
+        "label_id": label_id,
+        "response": flat(turns["response"]).take(pa.array(rows)).take(at),
+        "context": before.take(at),
+    }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pipeline.writers.views import VIEWS
+
 
 def card(manifest: dict[str, Any]) -> str:
     """The card of a release, from its manifest. Holds no clock: the same release has the same card."""
@@ -30,6 +32,7 @@ def card(manifest: dict[str, Any]) -> str:
             if k.startswith("examples.")
         ),
         "",
+        *_views(manifest["files"]),
         "## How sure",
         "",
         f"- Defects: {_threshold(manifest['thresholds']['defect'])}",
@@ -41,6 +44,9 @@ def card(manifest: dict[str, Any]) -> str:
         "- `confidence` is a model's probability, not a person's judgement.",
         "- An example pools every user who said the same words; what is right for most may be wrong for one.",
         "- Slots whose value does not stand in the text have no BIO tag.",
+        "- Arguments of tool calls are text, as logged; the tools' own descriptions and results are not logged.",
+        "- Trainers that mask by role learn every assistant message of `sft`, those of the context too. None of them "
+        "was judged defective.",
         "",
     ]
     return "\n".join(lines)
@@ -54,14 +60,24 @@ def _front_matter(files: Iterable[str]) -> list[str]:
         if rest:
             views.setdefault(view, set()).add(rest.split("-")[0])
     lines = ["---", "configs:"]
-    for view in sorted(views, key=lambda v: (v != "nlu", v)):
+    ordered = [*(v for v in VIEWS if v in views), *sorted(views.keys() - VIEWS.keys())]
+    for view in ordered:
         lines.append(f"- config_name: {view}")
-        if view == "nlu":
+        if view == ordered[0] and view in VIEWS:
             lines.append("  default: true")
         lines.append("  data_files:")
         for split in sorted(views[view], key=lambda s: (s != "train", s)):
             lines += [f"  - split: {split}", f"    path: {view}/data/{split}-*.parquet"]
     return [*lines, "---", ""] if views else []
+
+
+def _views(files: dict[str, dict[str, Any]]) -> list[str]:
+    """Each view with its rows and what they are."""
+    lines = []
+    for name, view in VIEWS.items():
+        rows = sum(f["rows"] for path, f in files.items() if path.startswith(f"{name}/data/"))
+        lines.append(f"| `{name}` | {rows:,} | {view.record.meaning} |")
+    return ["## Views", "", "| view | rows | what |", "|---|---|---|", *lines, ""]
 
 
 def _threshold(facts: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ import pytest
 from synthetic import BAD, CITIES, SETTINGS, afterword, copy, lines, record, records, tree
 
 from pipeline import storage
-from pipeline.verify import verify
+from pipeline.verify import PROOFS, verify
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,19 +35,22 @@ def rerun(released: Path, tmp_path: Path, *arguments: str) -> Path:
 def test_a_run_ends_with_a_release_that_is_proved(released: Path):
     held = manifest(released)
     folder = released / "releases" / held["release_id"]
-    assert len(verify(str(folder))) == 5
+    assert len(verify(str(folder))) == len(PROOFS)
     assert {p.name for p in folder.iterdir()} == {
         "manifest.json",
         "README.md",
         "gates.json",
         "nlu",
+        "sft",
+        "rl",
         "lineage",
         "dead_letters",
     }
-    assert [f for f in held["files"] if f.startswith("nlu/")] == [
-        "nlu/data/test-00000-of-00001.parquet",
-        "nlu/data/train-00000-of-00001.parquet",
-    ]
+    for view in ("nlu", "sft", "rl"):
+        assert [f for f in held["files"] if f.startswith(f"{view}/")] == [
+            f"{view}/data/test-00000-of-00001.parquet",
+            f"{view}/data/train-00000-of-00001.parquet",
+        ]
     assert held["closing"]["ingest"]["dead_lettered"] == len(BAD)
     assert held["closing"]["ingest"]["kept"] == len(records())
     assert held["identity"]["parent"] is None and "shuffle" not in held["identity"]["config"]
@@ -138,7 +141,7 @@ def test_another_configuration_is_another_release_beside_the_first(released: Pat
 def test_no_example_at_all_is_an_empty_release(released: Path, tmp_path: Path):
     out = rerun(released, tmp_path, "--from", "curate", "--set", "curate.min_users=999")
     assert manifest(out)["closing"]["curate"].get("kept", 0) == 0
-    assert not [f for f in manifest(out)["files"] if f.startswith(("nlu", "lineage"))]
+    assert not [f for f in manifest(out)["files"] if f.startswith(("nlu", "sft", "rl", "lineage"))]
 
 
 def test_intervals_chain_and_a_backfill_leaves_current(released: Path, tmp_path: Path, capsys: Any):
@@ -219,7 +222,7 @@ def test_no_input_ends_with_3(tmp_path: Path):
 
 def test_verify_proves_the_current_release_or_ends_with_5(released: Path, tmp_path: Path, capsys: Any):
     assert afterword("verify", released) == 0
-    assert capsys.readouterr().out.count("verified  ") == 5
+    assert capsys.readouterr().out.count("verified  ") == len(PROOFS)
     assert afterword("verify", released / "releases" / manifest(released)["release_id"]) == 0
     assert afterword("verify", tmp_path) == 5
     out = copy(released, tmp_path / "out")

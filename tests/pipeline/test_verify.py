@@ -12,7 +12,8 @@ from synthetic import copy
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import VerifyError
-from pipeline.verify import verify
+from pipeline.verify import PROOFS, verify
+from pipeline.writers.views import VIEWS
 from schemas import EXAMPLE, NLU
 
 
@@ -33,7 +34,7 @@ def edit(release: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 def rewrite(release: Path, view: str, change: Callable[[pa.Table], pa.Table], split: str = "train") -> str:
     """Change a view's first file of a split, and make its size, rows and hash in the manifest true again."""
-    record = {"lineage": EXAMPLE, "nlu": NLU}[view]
+    record = VIEWS[view].record if view in VIEWS else EXAMPLE
     path = next((release / view / "data").glob(f"{split}-*"))
     data = storage.encode(change(storage.read_table(str(path), record.schema)))
     path.write_bytes(data)
@@ -54,7 +55,8 @@ def refused(release: Path, says: str) -> None:
 
 def test_a_release_as_written_is_proved(release: Path):
     proofs = verify(str(release))
-    assert len(proofs) == 5 and "unique, traceable, supported" in proofs[-1]
+    assert len(proofs) == len(PROOFS) and any("unique, traceable, supported" in p for p in proofs)
+    assert "every view is that of its examples" in proofs[-1]
     assert verify(f"{release}/") == proofs
     assert json.loads((release / manifests.NAME).read_text())["closing"]["curate"]["kept"] > 10
 
@@ -144,7 +146,7 @@ def test_an_interval_that_the_configuration_does_not_have_is_refused(release: Pa
 
 
 def test_an_example_that_occurs_twice_is_found_even_with_true_hashes(release: Path):
-    for view, key in (("lineage", "example_id"), ("nlu", "id")):
+    for view, key in (("lineage", "example_id"), ("nlu", "id"), ("sft", "id"), ("rl", "key")):
         rewrite(release, view, lambda t, key=key: put(t, key, [t[key][1].as_py(), *t[key].to_pylist()[1:]]))
     refused(release, "an example id occurs twice")
 
@@ -189,15 +191,15 @@ def test_a_schema_that_this_code_does_not_know_names_the_code_that_does(release:
 
 def test_a_view_that_is_none_is_refused(release: Path):
     data = (next((release / "nlu" / "data").glob("train-*"))).read_bytes()
-    (release / "sft").mkdir()
-    (release / "sft" / "x.parquet").write_bytes(data)
+    (release / "dpo").mkdir()
+    (release / "dpo" / "x.parquet").write_bytes(data)
     edit(
         release,
         lambda m: m["files"].update(
-            {"sft/x.parquet": {"bytes": len(data), "sha256": storage.sha256(data), "rows": 1, "schema": NLU.digest}}
+            {"dpo/x.parquet": {"bytes": len(data), "sha256": storage.sha256(data), "rows": 1, "schema": NLU.digest}}
         ),
     )
-    refused(release, "sft/x.parquet: no view")
+    refused(release, "dpo/x.parquet: no view")
 
 
 @pytest.mark.parametrize(
@@ -218,9 +220,40 @@ def test_a_manifest_that_is_none(release: Path, text: str | None, says: str):
     refused(release, says)
 
 
-def test_a_view_of_other_content_is_found_even_with_true_hashes(release: Path):
-    rewrite(release, "nlu", lambda t: put(t, "intent", ["WRONG"] * t.num_rows))
-    refused(release, "nlu: not the view of the examples in lineage")
+def _reply(table: pa.Table) -> pa.Table:
+    """Another completion in the first row."""
+    held = table["messages"].to_pylist()
+    held[0][-1]["content"] = '{"domain":"travel","intent":"stay","slots":[]}'
+    return put(table, "messages", held)
+
+
+@pytest.mark.parametrize(
+    ("view", "change"),
+    [
+        ("nlu", lambda t: put(t, "intent", ["WRONG"] * t.num_rows)),
+        ("sft", _reply),
+        ("sft", lambda t: put(t, "tools", ["[]"] * t.num_rows)),
+        ("rl", lambda t: put(t, "answer", ["{}", *t["answer"].to_pylist()[1:]])),
+        ("rl", lambda t: put(t, "solve_rate", [0.0] * t.num_rows)),
+    ],
+)
+def test_a_view_of_other_content_is_found_even_with_true_hashes(
+    release: Path, view: str, change: Callable[[pa.Table], pa.Table]
+):
+    rewrite(release, view, change)
+    refused(release, f"{view}: not the view of the examples in lineage")
+
+
+@pytest.mark.parametrize("view", list(VIEWS))
+def test_rows_of_a_view_that_are_gone_are_counted(release: Path, view: str):
+    name = rewrite(release, view, lambda t: t.slice(1))
+    edit(release, lambda m: m["files"][name].update(rows=m["files"][name]["rows"] - 1))
+    refused(release, f"{view}: .* rows written, .* counted")
+
+
+def test_a_label_has_no_context(release: Path):
+    rewrite(release, "lineage", lambda t: put(t, "context", [[]] * t.num_rows))
+    refused(release, "lineage: [0-9a-f]{32} is a confirmation and has a context")
 
 
 def test_a_gate_that_failed_or_did_not_run_is_named(release: Path):

@@ -11,6 +11,7 @@ from build import START, interpretation, turns
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.pool import PoolOptions, pool
 from pipeline.transforms.votes import VoteOptions, votes
 from schemas import CORRECTION, EXAMPLE, JUDGEMENT, VOTE
@@ -39,10 +40,10 @@ def vote(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
 
 
 def pooled(
-    *rows: dict[str, Any], users: int = 2, agreement: float = 0.8
+    *rows: dict[str, Any], users: int = 2, agreement: float = 0.8, answer_users: int = 1
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Examples as rows, and the outcomes that are not zero."""
-    options = PoolOptions(users, agreement, "defect", "correction")
+    options = PoolOptions(users, agreement, answer_users, "defect", "correction")
     table, outcomes = pool(pa.Table.from_pylist(rows, schema=VOTE.schema), options)
     assert table.schema.equals(EXAMPLE.schema)
     assert sum(outcomes.values()) == len(rows)
@@ -270,7 +271,8 @@ def cast(
     rows: list[dict[str, Any]], p_defect: list[float], accepted: dict[int, dict[str, Any]] | None = None, **options: Any
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     table = turns(*({"nbest": [interpretation("go"), interpretation("stop")], "executed": 0} | r for r in rows))
-    given = VoteOptions(**({"confirm_below": 0.05, "test_share": 0.0} | options))
+    defaults = {"confirm_below": 0.05, "test_share": 0.0, "context": ContextOptions(8, 8000)}
+    given = VoteOptions(**(defaults | options))
     got, outcomes = votes(table, *judged(table, p_defect, accepted), given)
     assert got.schema.equals(VOTE.schema) and sum(outcomes.values()) == len(rows)
     assert got.num_rows == outcomes.get("vote", 0)
@@ -357,3 +359,62 @@ def test_the_same_words_under_another_locale_leave_test_too():
     examples, outcomes = pooled(*rows)
     assert [e["split"] for e in examples] == ["train"]
     assert outcomes["in_train"] == 2
+
+
+# answers
+
+
+def answer(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
+    """One vote for an answer in words."""
+    row = vote(user, label, kind="answer", pool_key="en\x1fgo\x1fcontext", response="gone", context=[])
+    row |= {"label": None}
+    return row | {"turn_id": f"{user}-answer-{label}-{fields.get('split', 'train')}"} | fields
+
+
+def test_an_answer_needs_its_own_number_of_users():
+    examples, outcomes = pooled(answer("a"), users=9)
+    assert outcomes == {"kept": 1} and examples[0]["support"] == 1
+    assert pooled(answer("a"), answer("a", turn_id="again"), answer_users=2)[1] == {"below_support": 2}
+
+
+def test_several_answers_to_the_same_words_stand_side_by_side_and_beside_a_label():
+    rows = [answer("a", 1), answer("b", 2, response="went"), vote("a"), vote("b")]
+    examples, outcomes = pooled(*rows)
+    assert sorted((e["kind"], e["response"]) for e in examples if e["kind"] == "answer") == [
+        ("answer", "gone"),
+        ("answer", "went"),
+    ]
+    assert [e["agreement"] for e in examples if e["kind"] != "answer"] == [1.0]
+    assert outcomes == {"kept": 3, "de_duplicated": 1} and len({e["example_id"] for e in examples}) == 3
+
+
+def test_an_answer_carries_what_was_said_and_no_agreement():
+    context = [{"turn_id": "t", "utterance": "hi", "tool": None, "arguments": None, "response": "yes", "p_defect": 0.1}]
+    example = pooled(answer("a", context=context))[0][0]
+    assert (example["kind"], example["blame"], example["certified"]) == ("answer", "none", False)
+    assert (example["domain"], example["intent"], example["slots"]) == (None, None, [])
+    assert (example["response"], example["context"]) == ("gone", context)
+    assert (example["agreement"], example["solve_rate"]) == (None, None)
+    assert example["confidence"] == 0.9
+
+
+def test_an_answer_leaves_test_where_train_has_the_same_words_in_the_same_context():
+    other = "en\x1fgo\x1fother context"
+    rows = [answer("a"), answer("b", 2, split="test"), answer("c", split="test", pool_key=other)]
+    examples, outcomes = pooled(*rows, vote("d", split="test"), vote("e", split="test"))
+    assert outcomes == {"kept": 3, "de_duplicated": 1, "in_train": 1}
+    assert {(e["split"], e["kind"]) for e in examples} == {
+        ("train", "answer"),
+        ("test", "answer"),
+        ("test", "confirmation"),
+    }
+
+
+def test_the_solve_rate_is_the_share_of_turns_that_needed_no_correction():
+    rows = [vote("a"), vote("b", kind="correction", blame="asr"), vote("c"), vote("d")]
+    assert pooled(*rows)[0][0]["solve_rate"] == 0.75
+    assert pooled(vote("a"), vote("b"))[0][0]["solve_rate"] == 1.0
+    fixed = [vote(u, kind="correction", blame="asr") for u in "ab"]
+    assert pooled(*fixed)[0][0]["solve_rate"] == 0.0
+    # What was called right at once is an answer, so nobody counted it.
+    assert pooled(*(r | {"label": interpretation("x", domain="tool")} for r in fixed))[0][0]["solve_rate"] is None

@@ -74,3 +74,12 @@ def test_size_follows_from_the_examples_not_from_how_they_lie():
     assert text_bytes(whole.slice(0, 0)) == 0
     assert text_bytes(pa.concat_tables([whole, whole])) == 2 * text_bytes(whole)
     assert np.isclose(text_bytes(whole) / whole.num_rows, 256, atol=100)
+
+
+def test_the_texts_of_an_answer_count():
+    plain = example("go", 1)
+    before = {"turn_id": "t" * 10, "utterance": "u" * 100, "response": "r" * 1000, "tool": "x", "p_defect": 0.0}
+    before["arguments"] = [{"name": "a", "value": "v" * 10_000}]
+    rows = [plain, plain | {"response": "s" * 7}, plain | {"context": [before]}]
+    sizes = [text_bytes(pa.Table.from_pylist([r], schema=EXAMPLE.schema)) for r in rows]
+    assert [s - sizes[0] for s in sizes] == [0, 14, 2 * 11_110]

@@ -14,12 +14,16 @@ def manifest(**fields: Any) -> dict[str, Any]:
         "counts": {"label": {"kept": 1234, "defects": 56}, "curate": {"kept": 7, "examples.train.correction": 7}},
         "thresholds": {"defect": THRESHOLD, "correction": THRESHOLD},
         "training": {"labels": "labelling functions", "gold_turns": 0},
-        "files": [
-            "nlu/data/train-00000-of-00001.parquet",
-            "nlu/data/test-00000-of-00001.parquet",
-            "lineage/data/train-00000-of-00001.parquet",
-            "dead_letters/data/all-00000-of-00001.parquet",
-        ],
+        "files": {
+            f"{name}-00000-of-00001.parquet": {"rows": rows}
+            for name, rows in {
+                "sft/data/train": 1200,
+                "nlu/data/train": 900,
+                "nlu/data/test": 100,
+                "lineage/data/train": 1300,
+                "dead_letters/data/all": 5,
+            }.items()
+        },
     } | fields
 
 
@@ -28,6 +32,7 @@ def test_the_front_matter_names_each_view_and_split_nlu_first():
     front = text.split("---\n")[1]
     assert [line.split(": ")[1] for line in front.splitlines() if "config_name" in line] == [
         "nlu",
+        "sft",
         "dead_letters",
         "lineage",
     ]
@@ -39,7 +44,7 @@ def test_the_front_matter_names_each_view_and_split_nlu_first():
 
 
 def test_a_release_without_files_has_no_front_matter():
-    assert card(manifest(files=[])).startswith("# Release 0123456789ab")
+    assert card(manifest(files={})).startswith("# Release 0123456789ab")
 
 
 def test_the_figures_are_those_of_the_manifest():

@@ -1,0 +1,106 @@
+"""Views: what each consumer reads, made from Example rows. One fixed schema each, so that all shards agree."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from schemas.example import KINDS, LABEL_KINDS
+from schemas.judgement import BLAMES
+from schemas.record import Column, Record
+
+# The form of chat templates. Arguments are a JSON object as text: as a struct, every call would be given the keys of
+# all others, filled with null.
+TOOL_CALL: Final = pa.struct(
+    [
+        pa.field("id", pa.string()),
+        pa.field("type", pa.string()),
+        pa.field("function", pa.struct([pa.field("name", pa.string()), pa.field("arguments", pa.string())])),
+    ]
+)
+MESSAGE: Final = pa.struct(
+    [
+        pa.field("role", pa.string()),
+        pa.field("content", pa.string()),
+        pa.field("tool_calls", pa.list_(TOOL_CALL)),
+        pa.field("tool_call_id", pa.string()),
+    ]
+)
+PROMPT_MESSAGE: Final = pa.struct([pa.field("role", pa.string()), pa.field("content", pa.string())])
+
+NLU: Final = Record(
+    name="nlu",
+    version=1,
+    key=("id",),
+    meaning="Examples for intent and slot training, in the fields that Hugging Face datasets use.",
+    columns=(
+        Column("id", pa.string(), "example_id", None, False, "key"),
+        Column("text", pa.string(), "The utterance", None, False),
+        Column("domain", pa.string(), "Domain; null = the NLU has none"),
+        Column("intent", pa.string(), "Intent", None, False),
+        Column("slots", pa.string(), "Slots as a JSON array of {name, value, start, end}", None, False),
+        Column("tokens", pa.list_(pa.string()), "Whitespace tokens of text", None, False),
+        Column(
+            "ner_tags", pa.list_(pa.string()), "BIO tag a token; slots without a span are only in `slots`", None, False
+        ),
+        Column("locale", pa.string(), "BCP 47 tag; null = not logged"),
+        Column("kind", pa.string(), f"One of: {', '.join(LABEL_KINDS)}", None, False),
+        Column("blame", pa.string(), f"Component blamed: {', '.join(BLAMES)}", None, False),
+        Column("confidence", pa.float64(), "Mean probability of the label", "[0, 1]", False),
+        Column("support", pa.int32(), "Distinct users who support the label", "users", False),
+        Column("weight", pa.float64(), "Training weight", "relative", False),
+        Column("provenance", pa.string(), "Turns, models and policies behind it, as JSON", None, False),
+    ),
+)
+
+SFT: Final = Record(
+    name="sft",
+    version=1,
+    key=("id",),
+    meaning="Chat messages that end with what the assistant is to learn: an interpretation as JSON, a tool call, or an "
+    "answer.",
+    columns=(
+        Column("id", pa.string(), "example_id", None, False, "key"),
+        Column(
+            "messages",
+            pa.list_(MESSAGE),
+            "{role, content, tool_calls, tool_call_id}; the last is the completion; no assistant turn before it is "
+            "defective",
+            None,
+            False,
+        ),
+        Column("tools", pa.string(), "Tools that could be called, as a JSON array; null = none, or not logged"),
+        Column("locale", pa.string(), "BCP 47 tag; null = not logged"),
+        Column("kind", pa.string(), f"One of: {', '.join(KINDS)}", None, False),
+        Column("confidence", pa.float64(), "Mean probability of the completion", "[0, 1]", False),
+        Column("support", pa.int32(), "Distinct users who support the completion", "users", False),
+        Column("weight", pa.float64(), "Training weight", "relative", False),
+        Column("provenance", pa.string(), "Turns, models and policies behind it, as JSON", None, False),
+    ),
+)
+
+RL: Final = Record(
+    name="rl",
+    version=1,
+    key=("key",),
+    meaning="Prompts whose reward can be checked: the reply is the interpretation, or it is not.",
+    columns=(
+        Column("key", pa.string(), "example_id, unique over splits and shards", None, False, "key"),
+        Column("prompt", pa.list_(PROMPT_MESSAGE), "Messages up to the reply", None, False),
+        Column("answer", pa.string(), "The right reply: {domain, intent, slots} as compact JSON", None, False),
+        Column("domain", pa.string(), "Domain; null = the NLU has none"),
+        Column("intent", pa.string(), "Intent, or tool name", None, False),
+        Column("locale", pa.string(), "BCP 47 tag; null = not logged"),
+        Column("kind", pa.string(), f"One of: {', '.join(LABEL_KINDS)}", None, False),
+        Column("support", pa.int32(), "Distinct users who support the answer", "users", False),
+        Column("confidence", pa.float64(), "Mean probability of the answer", "[0, 1]", False),
+        Column(
+            "solve_rate",
+            pa.float64(),
+            "Share of the pooled turns in which the logged system acted on the answer: how easy it is; null = unknown",
+            "[0, 1]",
+        ),
+        Column("info", pa.string(), "Agreement, blame, certified and provenance, as a JSON object", None, False),
+    ),
+)
