@@ -50,9 +50,11 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     table = candidate_table(signals, models.prior, fold)
     design = turn_design(signals, table)
     p_defect = np.round(models.defect.predict(design, fold), DECIMALS)
+    is_defect = p_defect >= models.threshold.value
+    # Only a defective turn is asked what was meant.
+    table = table.take(np.flatnonzero(is_defect[table.turn]))
     candidates = candidate_design(signals, table, design)
     p_correct = np.round(models.correction.predict(candidates, fold[table.turn]), DECIMALS)
-    is_defect = p_defect >= models.threshold.value
     choice = best_alternative(table, p_correct, signals.num_rows)
     blame = _blame(signals, table, choice, is_defect)
     reasons = _reasons(models, design, fold, is_defect)
@@ -139,7 +141,7 @@ def _corrections(
     choice: Choice,
 ) -> pa.Table:
     accepted = eligible(table, choice, is_defect, models.options.margin) & (choice.probability >= models.tau.value)
-    rows = np.flatnonzero(is_defect[table.turn] & ~table.is_top)
+    rows = np.flatnonzero(~table.is_top)
     turn = table.turn[rows]
     chosen = choice.row[turn] == rows
     lead = highest_other(table, p_correct)[rows]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from features.hashing import strings
+from features.hashing import hash64, strings
 from features.interpretation import hex_id
 from models.certify import Threshold, certify, estimate, estimate_each
 from models.correction import DECIMALS, CorrectionModel, best_alternative, eligible, fit_correction
@@ -46,6 +46,9 @@ class TrainOptions:
         Latest share of the gold turns, kept out of training to prove the thresholds on.
     weak_threshold, weak_tau : float
         Thresholds without gold: estimated, never certified.
+    correction_rows : int
+        At most so many candidates are learned from, all of a turn or none; a turn has several, and more of them cost
+        time without telling more.
     """
 
     folds: int = 5
@@ -56,6 +59,7 @@ class TrainOptions:
     certify_share: float = 0.3
     weak_threshold: float = 0.5
     weak_tau: float = 0.6
+    correction_rows: int = 30_000
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
         table.candidates,
         table.right,
         weak,
-        early[turn],
+        (early & _few(table, options.correction_rows))[turn],
         table.fold[turn],
         options.folds,
         options.weak_weight,
@@ -170,6 +174,15 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     threshold = _defect_threshold(table, p_defect, options)
     tau = _correction_threshold(table, p_defect >= threshold.value, np.round(p_correct, DECIMALS), options)
     return Models(table.prior, defect, correction, threshold, tau, options, _report(table, early))
+
+
+def _few(table: TrainingTable, rows: int) -> Mask:
+    """Turns of lowest hash whose candidates are at most so many together, shape (n,)."""
+    counts = np.bincount(table.candidates.turn, minlength=table.signals.num_rows)
+    order = np.argsort(hash64(strings(table.signals["turn_id"]), "afterword/learn1"), kind="stable")
+    out = np.zeros(len(counts), bool)
+    out[order] = np.cumsum(counts[order]) <= rows
+    return out
 
 
 def _weak(table: TrainingTable, early: Mask, options: TrainOptions) -> F64:

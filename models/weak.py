@@ -27,6 +27,8 @@ _AFTER: Final = {c.name for c in (*SIGNALS.columns, *CANDIDATE_COLUMNS) if c.nee
 # The user's own rating is a verdict: it votes, and no view may learn from it.
 _VERDICTS: Final = {"explicit_rating"}
 _EDGE: Final = 1e-4
+# Half of the final models' trees: what they learn is a teacher's noisy opinion.
+WEAK_ROUNDS: Final = 100
 
 
 def views(design: Design) -> tuple[Design, Design]:
@@ -55,8 +57,8 @@ def doubt(design: Design) -> tuple[F64, npt.NDArray[np.bool_]]:
 def weak_labels(design: Design, fold: I64, folds: int, seed: int, fit_rows: npt.NDArray[np.bool_] | None = None) -> F64:
     """p(defect) of each turn from labelling functions and doubt alone, shape (n,).
 
-    Every value comes from models that have not seen the turn's subject. Without any score the after view
-    cannot be taught, and the before view stands alone.
+    Every value comes from models that have not seen the turn's subject. Where the log has no scores, or one and the
+    same everywhere, there is no doubt to learn from: then the after view learns the functions' votes too.
 
     Parameters
     ----------
@@ -71,16 +73,18 @@ def weak_labels(design: Design, fold: I64, folds: int, seed: int, fit_rows: npt.
     Raises
     ------
     models.boost.TrainingError
-        If the functions' votes, or the scores, are of one class only.
+        If the functions' votes are of one class only.
     """
     allowed = np.ones(len(fold), bool) if fit_rows is None else fit_rows
     before, after = views(design)
     label, voted = waterfall(votes(design))
-    _, by_before = fit_folds(before, label, (voted & allowed).astype(np.float64), fold, folds, seed)
-    unsure, known = doubt(design)
-    if not (known & allowed).any():
-        return by_before
-    _, by_after = fit_folds(after, unsure, (known & allowed).astype(np.float64), fold, folds, seed)
+    cast = voted & allowed
+    _, by_before = fit_folds(before, label, cast.astype(np.float64), fold, folds, seed, WEAK_ROUNDS)
+    teacher, taught = doubt(design)
+    taught &= allowed
+    if not taught.any() or np.ptp(teacher[taught]) == 0.0:
+        teacher, taught = label, cast
+    _, by_after = fit_folds(after, teacher, taught.astype(np.float64), fold, folds, seed, WEAK_ROUNDS)
     return with_mean(_log_odds(by_before) + _log_odds(by_after), float(by_before.mean()))
 
 

@@ -57,7 +57,7 @@ class SampleOptions:
         At most so many turns, whole sessions of lowest hash. Bounds the time and the memory of the fit.
     """
 
-    train_rows: int = 50_000
+    train_rows: int = 20_000
 
 
 @dataclass(frozen=True)
@@ -224,6 +224,7 @@ def _check(config: Config) -> Config:
         "signals.rephrase_turns": (config.signals.rephrase_turns, 1),
         "signals.horizon": (config.signals.horizon, 1),
         "train.folds": (config.train.folds, 2),
+        "train.correction_rows": (config.train.correction_rows, 1),
         "curate.min_users": (config.curate.min_users, 1),
         "curate.answer_min_users": (config.curate.answer_min_users, 1),
         "curate.context_turns": (config.curate.context_turns, 0),
