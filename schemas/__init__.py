@@ -2,6 +2,7 @@
 
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import EXAMPLE, KINDS, NLU, SPLITS, VOTE
+from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, NO_DOMAIN, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT
 from schemas.record import Column, Record
 from schemas.signals import SIGNALS
@@ -33,6 +34,11 @@ RECORDS: tuple[Record, ...] = (
     COUNT,
     INPUT,
     FILE,
+    STAGE_SUMMARY,
+    DOMAIN_SUMMARY,
+    TURN_SAMPLE,
+    JUDGEMENT_SAMPLE,
+    EXAMPLE_SAMPLE,
 )
 
 __all__ = [
@@ -43,24 +49,30 @@ __all__ = [
     "CORRECTION",
     "COUNT",
     "DEAD_LETTER",
+    "DOMAIN_SUMMARY",
     "EXAMPLE",
+    "EXAMPLE_SAMPLE",
     "FILE",
     "GOLD",
     "GOLD_DEFINITIONS",
     "INPUT",
     "INTERPRETATION",
     "JUDGEMENT",
+    "JUDGEMENT_SAMPLE",
     "KINDS",
     "LOGGED_TURN",
     "NLU",
+    "NO_DOMAIN",
     "OUTCOMES",
     "RECORDS",
     "SIGNALS",
     "SLOT",
     "SOURCE",
     "SPLITS",
+    "STAGE_SUMMARY",
     "TIME",
     "TURN",
+    "TURN_SAMPLE",
     "VOTE",
     "Column",
     "Reason",

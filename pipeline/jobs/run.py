@@ -59,7 +59,7 @@ def run(context: Context, pattern: str | None, format: str | None, first: str = 
 def summary(context: Context, folder: str) -> dict[str, Any]:
     """The figures of the closing table."""
     workspace = context.workspace
-    counts = {stage: workspace.counts(stage) for stage in ("ingest", "signals", "label", "curate")}
+    counts = {stage: workspace.counts(stage) for stage in ("ingest", "signals", "label", "curate", "release")}
     files = storage.files(folder, "*/data/*.parquet")
     views = sorted({f.rsplit("/data/", 1)[0].rsplit("/", 1)[-1] for f in files})
     return {
@@ -72,6 +72,7 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
         "shards": {v: sum(f"/{v}/data/" in f for f in files) for v in views},
         "left_out": workspace.facts("ingest")["left_out"],
         "proofs": workspace.facts("release")["proofs"],
+        "quarantined": workspace.facts("release")["quarantined"],
     }
 
 

@@ -35,7 +35,7 @@ def rerun(released: Path, tmp_path: Path, *arguments: str) -> Path:
 def test_a_run_ends_with_a_release_that_is_proved(released: Path):
     held = manifest(released)
     folder = released / "releases" / held["release_id"]
-    assert len(verify(str(folder))) == 5
+    assert len(verify(str(folder))) == 6
     assert {p.name for p in folder.iterdir()} == {
         "manifest.json",
         "README.md",
@@ -219,7 +219,7 @@ def test_no_input_ends_with_3(tmp_path: Path):
 
 def test_verify_proves_the_current_release_or_ends_with_5(released: Path, tmp_path: Path, capsys: Any):
     assert afterword("verify", released) == 0
-    assert capsys.readouterr().out.count("verified  ") == 5
+    assert capsys.readouterr().out.count("verified  ") == 6
     assert afterword("verify", released / "releases" / manifest(released)["release_id"]) == 0
     assert afterword("verify", tmp_path) == 5
     out = copy(released, tmp_path / "out")
