@@ -13,6 +13,7 @@ import apache_beam as beam
 
 from pipeline import manifest as manifests
 from pipeline import storage, tally
+from pipeline.errors import VerifyError
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.gates.evaluate import evaluate
 from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
@@ -185,17 +186,22 @@ def _write_unchanged(context: Context) -> None:
     storage.write_table(storage.join(workspace.stage("release"), "counts.parquet"), table)
 
 
-def _lineage(context: Context, config: dict[str, Any], parent: str | None) -> tuple[list[tuple[str, str]], bool]:
-    """Lineage files of the parent with their hashes, and whether it split its users as this run does."""
+def _lineage(context: Context, config: dict[str, Any], parent: str | None) -> tuple[list[str], bool]:
+    """Lineage files of the parent, and whether it split its users as this run does."""
     if parent is None:
         return [], True
     folder = storage.join(context.workspace.out, "releases", parent)
     manifest = manifests.read(folder)
-    listed = {p: f for p, f in manifest["files"].items() if p.startswith("lineage/data/")}
-    if any(f["schema"] != EXAMPLE.digest for f in listed.values()):
+    files = {storage.join(folder, p): f for p, f in manifest["files"].items() if p.startswith("lineage/data/")}
+    if any(f["schema"] != EXAMPLE.digest for f in files.values()):
         context.progress.note(
             f"release: nothing is carried over from {parent[:12]}: its examples have another schema than this code's"
         )
         return [], True
-    same_split = manifest["identity"]["config"]["curate"]["test_share"] == config["curate"]["test_share"]
-    return [(storage.join(folder, p), f["sha256"]) for p, f in sorted(listed.items())], same_split
+    for path, facts in files.items():
+        if not storage.exists(path) or storage.sha256(storage.read_bytes(path)) != facts["sha256"]:
+            raise VerifyError(
+                f"{path}: not the file that its release lists, and examples of it are to be carried over. Put that "
+                f"release back as it was (`afterword verify {folder}` tells what is wrong), or remove it"
+            )
+    return sorted(files), manifest["identity"]["config"]["curate"]["test_share"] == config["curate"]["test_share"]

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from features.text import flat, normalise
 from pipeline import storage
-from pipeline.errors import VerifyError
 from pipeline.transforms.counts import counts, domain_names, examples_by_domain
 from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
@@ -77,19 +76,13 @@ class KeepExamples(beam.DoFn):
 
 @beam.typehints.with_output_types(pa.Table)
 class ReadCarried(beam.DoFn):
-    """Lineage files of the parent, (path, SHA-256), to its examples of quarantined domains; counts go to `counts`."""
+    """Lineage files of the parent to its examples of quarantined domains; counts go to the tag `counts`."""
 
     def __init__(self, options: CarryOptions) -> None:
         self._options = options
 
-    def process(self, file: tuple[str, str]) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
+    def process(self, path: str) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
         """One file."""
-        path, sha256 = file
-        if storage.sha256(storage.read_bytes(path)) != sha256:
-            raise VerifyError(
-                f"{path}: not the bytes that its release lists, and examples of it are to be carried over. Put the "
-                "release back as it was, or remove it; `afterword verify` names what else is wrong with it"
-            )
         table = storage.read_table(path, EXAMPLE.schema)
         found = table.filter(_among(table["domain"], self._options.domains))
         reason = self._dropped(found)
