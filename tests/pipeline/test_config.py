@@ -64,7 +64,7 @@ def test_values_on_the_command_line(override: str, section: str, key: str, value
         ("gates.min_plausible_times=-1", "a number from 0 to 1"),
         ("gates.min_domain_turns=0", "at least 1"),
         ("gates.sample_rows=0", "at least 1"),
-        ("gates.latest=2100", "ISO 8601 with an offset"),
+        ("gates.latest=2100-01-01", "ISO 8601 with an offset"),
         ("gates.latest=1999-01-01T00:00:00Z", "gates.latest .* is not after gates.earliest"),
         ("shuffle.mode=memory", "auto, spill or native"),
         ("signals.language=xx", "signals.language"),
