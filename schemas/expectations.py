@@ -25,7 +25,9 @@ _AGAIN: Final = "run the stage that wrote the table and what follows it again, a
 
 @dataclass(frozen=True)
 class Setting:
-    """A value that is known when a gate runs: `section.key` of the configuration, or `rows.<suite>`, a row count."""
+    """A value that is known when a gate runs: `section.key` of the configuration, or `rows.<table>`: rows
+    that were counted, of a sample or (`_all`) of the whole.
+    """
 
     key: str
 
@@ -208,7 +210,16 @@ DOMAINS: Final = Suite(
     "domains",
     DOMAIN_SUMMARY,
     (
-        _rows("domains"),
+        Expectation("it has a domain", "expect_table_row_count_to_be_between", {"min_value": 1}),
+        Expectation(
+            "the turns of all domains are those that were judged",
+            "expect_column_sum_to_be_between",
+            {
+                "column": "turns",
+                "min_value": Setting("rows.judgements_all"),
+                "max_value": Setting("rows.judgements_all"),
+            },
+        ),
         _unique("domain"),
         Expectation(
             "not nearly all turns are defective",

@@ -108,7 +108,7 @@ def _check(context: Context, config: dict[str, Any]) -> tuple[list[dict[str, Any
         (DOMAINS, domains),
     ]
     rows = {name: min(n, wished) for name, n in kept.items()}
-    settings = config | {"rows": rows | {"stages": len(STAGES_SUMMED), "domains": domains.num_rows}}
+    settings = config | {"rows": rows | {"stages": len(STAGES_SUMMED), "judgements_all": kept["judgements"]}}
     gates: list[dict[str, Any]] = []
     for suite, table in tables:
         gates += evaluate(suite, table, settings)
