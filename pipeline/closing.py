@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.gates.quarantine import reason
+
 _DOMAINS = 20
 
 
@@ -17,6 +19,7 @@ def closing_table(result: dict[str, Any]) -> str:
     """
     counts = result["counts"]
     ingest, label, curate = counts["ingest"], counts["label"], counts["curate"]
+    released = counts["release"]
     turns = label.get("kept", 0)
     lines = [
         "",
@@ -43,13 +46,14 @@ def closing_table(result: dict[str, Any]) -> str:
                     label.get("corrected", 0),
                     _threshold(result["thresholds"]["tau"], result["labels"], label.get("corrected_certified", 0)),
                 ),
-                ("examples", curate.get("kept", 0), _kinds(curate)),
+                ("examples", released.get("kept", 0) + released.get("carried", 0), _kinds(curate, released)),
                 ("shards", sum(result["shards"].values()), ", ".join(f"{k} {v}" for k, v in result["shards"].items())),
             ]
         ),
         "",
         *_domains(result["domains"]),
         "",
+        *_quarantined(result["quarantined"]),
         f"release   {result['release']}",
         *(f"verified  {proof}" for proof in result["proofs"]),
     ]
@@ -67,16 +71,33 @@ def _threshold(facts: dict[str, Any], labels: str, certified: int) -> str:
     return f"{text}; {certified:,} certified at precision {facts['wished']:.2f}"
 
 
-def _kinds(curate: dict[str, int]) -> str:
+def _kinds(curate: dict[str, int], released: dict[str, int]) -> str:
     kinds: dict[str, int] = {}
-    for key, rows in curate.items():
+    for key, rows in released.items():
         if key.startswith("examples."):
             kind = key.rsplit(".", 1)[1]
             kinds[kind] = kinds.get(kind, 0) + rows
     left = {k: curate.get(k, 0) for k in ("below_support", "disagreement", "outvoted", "in_train")}
     made = ", ".join(f"{n:,} {k}{'' if n == 1 else 's'}" for k, n in sorted(kinds.items())) or "none"
     held = ", ".join(f"{n:,} {k.replace('_', ' ')}" for k, n in left.items() if n)
+    if carried := released.get("carried", 0):
+        made += f", of them {carried:,} carried over"
+    if withheld := released.get("quarantined", 0):
+        made += f"; {withheld:,} of quarantined domains left out"
     return made + (f"; turns left out: {held}" if held else "")
+
+
+def _quarantined(domains: dict[str, dict[str, Any]]) -> list[str]:
+    """Each quarantined domain: why, what became of its examples, what to do."""
+    lines = []
+    for name, entry in domains.items():
+        lines += [
+            f"quarantined  {reason(name, entry)}",
+            f"             {entry['withheld']:,} new examples left out, {entry['carried']:,} of the parent release "
+            f"carried over, {entry['carried_dropped']:,} of it given up",
+            f"             {entry['advice']}",
+        ]
+    return [*lines, ""] if lines else []
 
 
 def _domains(domains: dict[str, dict[str, int]]) -> list[str]:

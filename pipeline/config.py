@@ -16,6 +16,7 @@ from features.signals import SignalOptions
 from models.training import TrainOptions
 from pipeline import storage
 from pipeline.errors import ConfigError
+from pipeline.gates.options import GatesOptions
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class Config:
     sample: SampleOptions = field(default_factory=SampleOptions)
     train: TrainOptions = field(default_factory=TrainOptions)
     curate: CurateOptions = field(default_factory=CurateOptions)
+    gates: GatesOptions = field(default_factory=GatesOptions)
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
 
     def resolved(self) -> dict[str, Any]:
@@ -214,6 +216,10 @@ def _check(config: Config) -> Config:
         "curate.min_agreement": config.curate.min_agreement,
         "curate.confirm_below": config.curate.confirm_below,
         "curate.test_share": config.curate.test_share,
+        "gates.max_defect_share": config.gates.max_defect_share,
+        "gates.max_correction_share": config.gates.max_correction_share,
+        "gates.max_dead_letter_share": config.gates.max_dead_letter_share,
+        "gates.min_plausible_times": config.gates.min_plausible_times,
     }
     for name, value in shares.items():
         if not 0.0 <= value <= 1.0:
@@ -233,6 +239,8 @@ def _check(config: Config) -> Config:
         "signals.session_cap": (config.signals.session_cap, 1),
         "shuffle.bucket_bytes": (config.shuffle.bucket_bytes, 1),
         "release.shard_bytes": (config.release.shard_bytes, 1),
+        "gates.min_domain_turns": (config.gates.min_domain_turns, 1),
+        "gates.sample_rows": (config.gates.sample_rows, 1),
     }
     for name, (number, least) in least_of.items():
         # Written so that NaN is refused too.
@@ -257,6 +265,8 @@ def _check_times(config: Config) -> None:
         ("curate.test_from", config.curate.test_from),
         ("release.interval_start", release.interval_start),
         ("release.interval_end", release.interval_end),
+        ("gates.earliest", config.gates.earliest),
+        ("gates.latest", config.gates.latest),
     ):
         if value is not None:
             parse_time(value, name)
@@ -266,6 +276,8 @@ def _check_times(config: Config) -> None:
         start, end = (parse_time(t, "release.interval") for t in (release.interval_start, release.interval_end))
         if end <= start:
             raise ConfigError(f"release.interval_end {end} is not after release.interval_start {start}")
+    if parse_time(config.gates.latest, "gates.latest") <= parse_time(config.gates.earliest, "gates.earliest"):
+        raise ConfigError(f"gates.latest {config.gates.latest} is not after gates.earliest {config.gates.earliest}")
 
 
 def parse_time(text: str, name: str) -> datetime:

@@ -127,6 +127,12 @@ def read_table(path: str, schema: pa.Schema, columns: list[str] | None = None) -
         raise ValueError(f"{path}: not the schema that was declared for it ({error}); run the stage again") from None
 
 
+def rows(path: str) -> int:
+    """Rows of a Parquet file, by its footer."""
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+        return int(pq.read_metadata(pa.PythonFile(stream, mode="r")).num_rows)
+
+
 def canonical_json(value: Any) -> bytes:
     """JSON with sorted keys and no spaces: equal values are equal bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()

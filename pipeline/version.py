@@ -8,8 +8,8 @@ from importlib import metadata
 from pathlib import Path
 
 _PACKAGES = ("schemas", "features", "models", "pipeline")
-# Another version of one of these may hash, fit, compare or encode differently.
-_LIBRARIES = ("lightgbm", "numpy", "pandas", "pyarrow", "rapidfuzz", "scipy")
+# Another version of one of these may hash, fit, compare, judge or encode differently.
+_LIBRARIES = ("great-expectations", "lightgbm", "numpy", "pandas", "pyarrow", "rapidfuzz", "scipy")
 
 
 @cache

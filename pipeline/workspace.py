@@ -103,7 +103,12 @@ class Workspace:
 
     def buckets(self, stage: str, name: str) -> list[int]:
         """Numbers of a table's buckets."""
-        paths = storage.files(self.table(stage, name), "bucket-*.parquet")
+        return self.bucket_numbers(self.table(stage, name))
+
+    @staticmethod
+    def bucket_numbers(folder: str) -> list[int]:
+        """Numbers of the buckets in a table's folder."""
+        paths = storage.files(folder, "bucket-*.parquet")
         return [int(p.rsplit("bucket-", 1)[1].removesuffix(".parquet")) for p in paths]
 
     def read(self, stage: str, name: str, record: Record, columns: list[str] | None = None) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, SPLITS, VOTE
+from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, NO_DOMAIN, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT
 from schemas.record import Column, Record
 from schemas.signals import SIGNALS
@@ -37,6 +38,11 @@ RECORDS: tuple[Record, ...] = (
     COUNT,
     INPUT,
     FILE,
+    STAGE_SUMMARY,
+    DOMAIN_SUMMARY,
+    TURN_SAMPLE,
+    JUDGEMENT_SAMPLE,
+    EXAMPLE_SAMPLE,
 )
 
 __all__ = [
@@ -48,18 +54,22 @@ __all__ = [
     "CORRECTION",
     "COUNT",
     "DEAD_LETTER",
+    "DOMAIN_SUMMARY",
     "EXAMPLE",
+    "EXAMPLE_SAMPLE",
     "FILE",
     "GOLD",
     "GOLD_DEFINITIONS",
     "INPUT",
     "INTERPRETATION",
     "JUDGEMENT",
+    "JUDGEMENT_SAMPLE",
     "KINDS",
     "LABEL_KINDS",
     "LOGGED_TURN",
     "MESSAGE",
     "NLU",
+    "NO_DOMAIN",
     "OUTCOMES",
     "PROMPT_MESSAGE",
     "RECORDS",
@@ -69,9 +79,11 @@ __all__ = [
     "SLOT",
     "SOURCE",
     "SPLITS",
+    "STAGE_SUMMARY",
     "TIME",
     "TOOL_DOMAIN",
     "TURN",
+    "TURN_SAMPLE",
     "VOTE",
     "Column",
     "Reason",

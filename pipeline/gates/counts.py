@@ -57,4 +57,4 @@ def closes(stage: str, counts: pa.Table, expected_in: int) -> dict[str, Any]:
             f"stage {stage}: the counts do not close: {expected_in:,} rows were handed on, {went_in:,} went in, "
             f"{came_out:,} came out ({sides}). Nothing was published; run the stage again, and report it if it stays"
         )
-    return {"gate": f"counts close: {stage}", "passed": True, "in": went_in, "out": closing}
+    return {"gate": f"counts close: {stage}", "scope": "whole", "passed": True, "in": went_in, "out": closing}

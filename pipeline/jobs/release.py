@@ -12,6 +12,7 @@ from pipeline import storage
 from pipeline.config import parse_time
 from pipeline.errors import GateError
 from pipeline.gates.counts import by_domain, by_outcome
+from pipeline.jobs import gates
 from pipeline.jobs.context import Context, numbers, write_one
 from pipeline.publish import publisher
 from pipeline.transforms.ingest import Place
@@ -22,7 +23,7 @@ from pipeline.version import code_version
 from pipeline.writers.card import card
 from schemas import DEAD_LETTER, EXAMPLE, FILE, SPLITS, TURN
 
-_COUNTED: Final = ("ingest", "signals", "label", "curate")
+_COUNTED: Final = ("ingest", "signals", "label", "curate", "release")
 _DEAD_LETTERS_A_FILE: Final = 200_000
 
 
@@ -37,7 +38,7 @@ def run(context: Context) -> str:
     Raises
     ------
     GateError
-        If counts do not close, or the same inputs gave other bytes before.
+        If a gate on the whole fails, counts do not close, or the same inputs gave other bytes before.
     VerifyError
         If what was installed does not hold what its manifest says; CURRENT stays as it was.
     PublishError
@@ -45,8 +46,9 @@ def run(context: Context) -> str:
     """
     workspace = context.workspace
     workspace.begin("release")
-    files = _write_shards(context) + _write_dead_letters(context)
-    manifest = _manifest(context, files)
+    passed = gates.run(context, _config(context), _parent(workspace.out, _interval(context)))
+    files = _write_shards(context, passed) + _write_dead_letters(context)
+    manifest = _manifest(context, files, passed)
     folder = workspace.table("release", "files")
     for name, data in _documents(manifest).items():
         storage.write_bytes(storage.join(folder, name), data)
@@ -55,16 +57,16 @@ def run(context: Context) -> str:
     target = _install(context, manifest, data)
     # Proved before anybody is pointed to it.
     proofs = verify(target)
-    workspace.finish("release", {"config": {}, "release_id": manifest["release_id"], "proofs": proofs, "gates": []})
+    facts = {"release_id": manifest["release_id"], "proofs": proofs, "quarantined": passed.quarantine["domains"]}
+    workspace.finish("release", {"config": {}, "gates": [], **facts})
     if not publisher(workspace.out).publish(manifest["release_id"]):
         context.progress.note("release: CURRENT stays with a later interval; this release is a backfill")
     return str(manifest["release_id"])
 
 
-def _write_shards(context: Context) -> list[dict[str, Any]]:
+def _write_shards(context: Context, passed: gates.Passed) -> list[dict[str, Any]]:
     """All views and the lineage, by Beam; gives FILE rows."""
     workspace = context.workspace
-    source = workspace.table("curate", "examples")
     shards = _plan(context)
     if not sum(shards.shards.values()):
         context.progress.note("release: no example passed curation; the release holds none (see curate.* options)")
@@ -73,14 +75,15 @@ def _write_shards(context: Context) -> list[dict[str, Any]]:
     path = storage.join(workspace.stage("release"), "shards.parquet")
 
     def build(pipeline: beam.Pipeline) -> None:
-        examples = numbers(pipeline, workspace.buckets("curate", "examples")) | beam.ParDo(ReadBuckets(source, EXAMPLE))
+        buckets = numbers(pipeline, workspace.bucket_numbers(passed.examples))
+        examples = buckets | beam.ParDo(ReadBuckets(passed.examples, EXAMPLE))
         shuffled = examples | Shuffle(shards, context.shuffle_mode, workspace.spill("release"))
         written = shuffled | beam.ParDo(WriteShard(folder, shards))
         write_one(written, path, FILE)
 
     context.run(build)
     files = storage.read_table(path, FILE.schema).to_pylist()
-    expected = view_rows(by_outcome(workspace.counts("curate")))
+    expected = {**view_rows(by_outcome(workspace.counts("release"))), "lineage": passed.rows}
     written = {view: sum(f["rows"] for f in files if f["path"].startswith(f"{view}/")) for view in expected}
     if written != expected:
         raise GateError(f"stage release: rows handed on: {expected}, written: {written}; run it again")
@@ -90,7 +93,7 @@ def _write_shards(context: Context) -> list[dict[str, Any]]:
 
 
 def _plan(context: Context) -> ShardPlan:
-    counts = by_outcome(context.workspace.counts("curate"))
+    counts = by_outcome(context.workspace.counts("release"))
     rows = {split: sum(n for k, n in counts.items() if k.startswith(f"examples.{split}.")) for split in SPLITS}
     sizes = {split: counts.get(f"bytes.{split}", 0) for split in SPLITS}
     return plan(rows, sizes, context.config.release.shard_bytes)
@@ -127,7 +130,7 @@ def _write_dead_letters(context: Context) -> list[dict[str, Any]]:
     return files
 
 
-def _manifest(context: Context, files: list[dict[str, Any]]) -> dict[str, Any]:
+def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passed) -> dict[str, Any]:
     workspace = context.workspace
     ingested, trained = workspace.facts("ingest"), workspace.facts("train")
     counts = {stage: workspace.counts(stage) for stage in _COUNTED}
@@ -145,7 +148,7 @@ def _manifest(context: Context, files: list[dict[str, Any]]) -> dict[str, Any]:
         },
         "tombstones": [],
     }
-    gates = [g for stage in _COUNTED for g in workspace.facts(stage)["gates"]]
+    closed = [g for stage in _COUNTED[:-1] for g in workspace.facts(stage)["gates"]]
     return {
         "format": manifests.FORMAT,
         "release_id": manifests.release_id(identity),
@@ -157,7 +160,8 @@ def _manifest(context: Context, files: list[dict[str, Any]]) -> dict[str, Any]:
         "domains": by_domain(counts["label"]),
         "thresholds": {"defect": trained["threshold"], "correction": trained["tau"]},
         "training": trained["report"],
-        "gates": gates,
+        "gates": closed + passed.gates,
+        "quarantine": passed.quarantine,
         "files": {f["path"]: {k: f[k] for k in ("rows", "bytes", "sha256", "schema")} for f in files},
     }
 
@@ -167,7 +171,7 @@ def _config(context: Context) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for stage in ("ingest", "signals", "train", "curate"):
         merged |= context.workspace.facts(stage)["config"]
-    return merged | {"release": context.config.resolved()["release"]}
+    return merged | {k: context.config.resolved()[k] for k in ("gates", "release")}
 
 
 def _interval(context: Context) -> dict[str, str] | None:

@@ -60,7 +60,7 @@ def run(context: Context, pattern: str | None, format: str | None, first: str = 
 def summary(context: Context, folder: str) -> dict[str, Any]:
     """The figures of the closing table."""
     workspace = context.workspace
-    counts = {stage: workspace.counts(stage) for stage in ("ingest", "signals", "label", "curate")}
+    counts = {stage: workspace.counts(stage) for stage in ("ingest", "signals", "label", "curate", "release")}
     files = storage.files(folder, "*/data/*.parquet")
     found = {f.rsplit("/data/", 1)[0].rsplit("/", 1)[-1] for f in files}
     views = [*(v for v in VIEWS if v in found), *sorted(found - set(VIEWS))]
@@ -74,6 +74,7 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
         "shards": {v: sum(f"/{v}/data/" in f for f in files) for v in views},
         "left_out": workspace.facts("ingest")["left_out"],
         "proofs": workspace.facts("release")["proofs"],
+        "quarantined": workspace.facts("release")["quarantined"],
     }
 
 

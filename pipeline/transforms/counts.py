@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from schemas import COUNT
+from features.text import flat
+from schemas import COUNT, NO_DOMAIN
 
 
 def counts(
@@ -33,6 +35,18 @@ def counts(
     rows += [(stage, outcome, domain, n, False) for (outcome, domain), n in (domains or {}).items()]
     columns = list(zip(*rows, strict=True)) if rows else [[]] * 5
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, COUNT.schema, strict=True)], schema=COUNT.schema)
+
+
+def domain_names(domain: pa.ChunkedArray) -> pa.Array:
+    """Domains as they are counted: none, or an empty one, has a name too."""
+    held = pc.fill_null(flat(domain), "")
+    return pc.if_else(pc.equal(held, ""), NO_DOMAIN, held)
+
+
+def examples_by_domain(outcome: str, examples: pa.Table) -> dict[tuple[str, str | None], int]:
+    """(outcome, domain of the label) to rows, for COUNT rows."""
+    found = domain_names(examples["domain"]).value_counts().to_pylist()
+    return {(outcome, row["values"]): row["counts"] for row in found}
 
 
 def add_up(tables: Iterable[pa.Table]) -> pa.Table:

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import storage, tally
-from pipeline.transforms.counts import counts
+from pipeline.transforms.counts import counts, examples_by_domain
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
-from pipeline.transforms.shards import text_bytes
+from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.votes import VoteOptions, votes
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import CORRECTION, EXAMPLE, JUDGEMENT, SPLITS, TURN
+from schemas import CORRECTION, EXAMPLE, JUDGEMENT, TURN
 
 
 class WordsHash(KeyHash):
@@ -64,13 +64,7 @@ class PoolVotes(beam.DoFn):
         number, table = bucket
         examples, outcomes = pool(table, self._options)
         write_bucket(self._folder, number, examples, EXAMPLE)
-        detail = {
-            f"examples.{split}.{kind}": n
-            for (split, kind), n in examples.select(["split", "kind"]).to_pandas().value_counts().items()
-        }
-        for split in SPLITS:
-            detail[f"bytes.{split}"] = text_bytes(examples.filter(pc.equal(examples["split"], split)))
-        yield counts("curate", outcomes, detail)
+        yield counts("curate", outcomes, examples_by_kind(examples), examples_by_domain("examples", examples))
 
 
 class Curate(beam.PTransform):

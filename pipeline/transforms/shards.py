@@ -93,6 +93,14 @@ def text_bytes(examples: pa.Table) -> int:
     return int(lengths + _ROW_BYTES * examples.num_rows)
 
 
+def examples_by_kind(examples: pa.Table) -> dict[str, int]:
+    """Rows a split and kind, and bytes a split, which the number of shards follows from."""
+    found = examples.select(["split", "kind"]).to_pandas().value_counts().items()
+    detail = {f"examples.{split}.{kind}": n for (split, kind), n in found}
+    sizes = {f"bytes.{s}": text_bytes(examples.filter(pc.equal(examples["split"], s))) for s in SPLITS}
+    return detail | sizes
+
+
 @beam.typehints.with_output_types(pa.Table)
 class ReadBuckets(beam.DoFn):
     """Bucket numbers to a record's tables."""

@@ -16,7 +16,7 @@ from models.judge import judge
 from models.store import loads
 from models.training import Models
 from pipeline import storage, tally
-from pipeline.transforms.counts import counts
+from pipeline.transforms.counts import counts, domain_names
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, JUDGEMENT, SIGNALS, TURN
 
@@ -102,8 +102,8 @@ def _counts(turns: pa.Table, judgements: pa.Table, corrections: pa.Table) -> pa.
     corrected = judgements["domain"].take(rows)
     by_domain: dict[tuple[str, str | None], int] = {}
     for outcome, column in (("turns", judgements["domain"]), ("defects", defects["domain"]), ("corrected", corrected)):
-        for row in column.value_counts().to_pylist():
-            by_domain[outcome, row["values"] or "(none)"] = row["counts"]
+        for row in domain_names(column).value_counts().to_pylist():
+            by_domain[outcome, row["values"]] = row["counts"]
     return counts(
         "label",
         {"in": turns.num_rows, "kept": judgements.num_rows},

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pipeline.gates.quarantine import reason
 from pipeline.writers.views import VIEWS
 
 
 def card(manifest: dict[str, Any]) -> str:
     """The card of a release, from its manifest. Holds no clock: the same release has the same card."""
     counts = manifest["counts"]
-    label, curate = counts["label"], counts["curate"]
+    label, released = counts["label"], counts["release"]
     lines = [
         *_front_matter(manifest["files"]),
         f"# Release {manifest['release_id'][:12]}",
@@ -25,10 +26,10 @@ def card(manifest: dict[str, Any]) -> str:
         f"| from, to | {manifest['window']['first']} .. {manifest['window']['last']} |",
         f"| turns judged defective | {label.get('defects', 0):,} ({label.get('defects_certified', 0):,} certified) |",
         f"| turns corrected | {label.get('corrected', 0):,} ({label.get('corrected_certified', 0):,} certified) |",
-        f"| examples | {curate.get('kept', 0):,} |",
+        f"| examples | {released.get('kept', 0) + released.get('carried', 0):,} |",
         *(
             f"| examples, {k.removeprefix('examples.').replace('.', ', ')} | {v:,} |"
-            for k, v in sorted(curate.items())
+            for k, v in sorted(released.items())
             if k.startswith("examples.")
         ),
         "",
@@ -39,6 +40,7 @@ def card(manifest: dict[str, Any]) -> str:
         f"- Corrections: {_threshold(manifest['thresholds']['correction'])}",
         f"- Labels: {manifest['training']['labels']}; {manifest['training']['gold_turns']:,} turns with gold.",
         "",
+        *_quarantined(manifest["quarantine"]),
         "## Known limits",
         "",
         "- `confidence` is a model's probability, not a person's judgement.",
@@ -50,6 +52,19 @@ def card(manifest: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _quarantined(quarantine: dict[str, Any]) -> list[str]:
+    """Domains whose new examples are not in the release, and why."""
+    if not quarantine["domains"]:
+        return []
+    lines = [
+        f"- {reason(name, entry)}: {entry['withheld']:,} new examples left out, {entry['carried']:,} carried over."
+        for name, entry in quarantine["domains"].items()
+    ]
+    source = quarantine["carried_from"]
+    carried = f" Carried over from release {source[:12]}." if source else ""
+    return ["## Quarantined domains", "", *lines, "", f"Nothing new is released of them.{carried}", ""]
 
 
 def _front_matter(files: Iterable[str]) -> list[str]:

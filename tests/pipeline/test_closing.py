@@ -8,10 +8,14 @@ RESULT = {
         "label": {"kept": 1100, "defects": 200, "defects_certified": 50, "corrected": 20, "corrected_certified": 0},
         "curate": {
             "kept": 12,
+            "below_support": 7,
+        },
+        "release": {
+            "in": 12,
+            "kept": 12,
             "examples.train.correction": 2,
             "examples.train.confirmation": 9,
             "examples.test.confirmation": 1,
-            "below_support": 7,
         },
     },
     "domains": {
@@ -23,6 +27,7 @@ RESULT = {
         "tau": {"value": 0.8, "wished": 0.9, "certified_at": None},
     },
     "labels": "gold",
+    "quarantined": {},
     "shards": {"lineage": 2, "nlu": 2},
     "proofs": ["the counts of 4 stages close"],
 }
@@ -49,3 +54,17 @@ def test_examples_by_kind_and_what_was_left_out():
 def test_a_domain_without_turns_has_no_share():
     result = RESULT | {"domains": {"new": {"defects": 0}}}
     assert "%" not in closing_table(result).split("domain", 1)[1]
+
+
+def test_a_quarantined_domain_is_told_with_its_reason_and_what_to_do():
+    check = {"gate": "domains: not nearly all turns are defective", "observed": 0.95, "bound": 0.9}
+    entry = {"checks": [check], "turns": 200, "withheld": 4, "carried": 3, "carried_dropped": 1, "advice": "look at it"}
+    counts = RESULT["counts"] | {"release": {"in": 12, "kept": 8, "quarantined": 4, "carried": 3}}
+    assert "quarantined" not in closing_table(RESULT)
+    text = closing_table(RESULT | {"quarantined": {"bus": entry}, "counts": counts})
+    assert "quarantined  bus (not nearly all turns are defective: 95.0% of 200 turns, at most 90.0%)" in text
+    assert "4 new examples left out, 3 of the parent release carried over, 1 of it given up" in text
+    assert "look at it" in text
+    examples = next(line for line in text.splitlines() if line.startswith("examples"))
+    assert examples.split()[1] == "11"
+    assert "of them 3 carried over; 4 of quarantined domains left out; turns left out: 7 below" in examples

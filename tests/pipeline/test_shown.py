@@ -60,16 +60,17 @@ def result(**fields: Any) -> dict[str, Any]:
         "shards": {"nlu": 2, "lineage": 2},
         "thresholds": {"threshold": THRESHOLD, "tau": THRESHOLD | {"certified_at": 0.7}},
         "proofs": ["p1", "p2"],
+        "quarantined": {},
         "counts": {
             "ingest": {"in": 1005, "dead_lettered": 3, "superseded": 2},
             "signals": {"sessions": 100, "subjects": 80},
             "label": {"kept": 1000, "defects": 250, "corrected": 20, "corrected_certified": 5},
-            "curate": {
+            "curate": {"kept": 12, "outvoted": 9},
+            "release": {
                 "kept": 12,
                 "examples.train.correction": 4,
                 "examples.test.correction": 1,
                 "examples.train.confirmation": 7,
-                "outvoted": 9,
             },
         },
         "domains": {"bus": {"turns": 900, "defects": 240, "corrected": 20}, "none": {"turns": 100, "defects": 10}},
@@ -96,5 +97,5 @@ def test_domains_are_ordered_by_defects_and_cut():
 
 
 def test_a_run_that_found_nothing_has_a_table_too():
-    empty = result(counts={s: {} for s in ("ingest", "signals", "label", "curate")}, domains={}, shards={})
+    empty = result(counts={s: {} for s in ("ingest", "signals", "label", "curate", "release")}, domains={}, shards={})
     assert "none" in closing_table(empty)

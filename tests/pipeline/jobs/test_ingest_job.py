@@ -180,6 +180,7 @@ def test_counts_that_do_not_close_fail():
     good = add_up([counts("label", {"in": 3, "kept": 3}), counts("label", {"in": 2, "lost": 2}, {"detail": 9})])
     assert closes("label", good, 5) == {
         "gate": "counts close: label",
+        "scope": "whole",
         "passed": True,
         "in": 5,
         "out": {"kept": 3, "lost": 2},

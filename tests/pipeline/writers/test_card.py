@@ -11,8 +11,9 @@ def manifest(**fields: Any) -> dict[str, Any]:
     return {
         "release_id": "0123456789abcdef" * 4,
         "window": {"first": "2026-03-01", "last": "2026-03-02"},
-        "counts": {"label": {"kept": 1234, "defects": 56}, "curate": {"kept": 7, "examples.train.correction": 7}},
+        "counts": {"label": {"kept": 1234, "defects": 56}, "release": {"kept": 7, "examples.train.correction": 7}},
         "thresholds": {"defect": THRESHOLD, "correction": THRESHOLD},
+        "quarantine": {"domains": {}, "carried_from": None},
         "training": {"labels": "labelling functions", "gold_turns": 0},
         "files": {
             f"{name}-00000-of-00001.parquet": {"rows": rows}
@@ -61,3 +62,12 @@ def test_what_is_estimated_is_never_called_certified():
         "certified from p >= 0.80: 0.970 on 40 later gold turns" in text
         and text.count("no threshold is certified") == 1
     )
+
+
+def test_quarantined_domains_are_named_with_their_reason():
+    assert "Quarantined" not in card(manifest())
+    check = {"gate": "domains: not most turns are corrected", "observed": 0.75, "bound": 0.5}
+    entry = {"checks": [check], "turns": 1500, "withheld": 4, "carried": 3}
+    text = card(manifest(quarantine={"domains": {"bus": entry}, "carried_from": "abcdef" * 10}))
+    assert "- bus (not most turns are corrected: 75.0% of 1,500 turns, at most 50.0%): 4 new examples left out" in text
+    assert "Carried over from release abcdefabcdef." in text

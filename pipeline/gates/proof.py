@@ -1,0 +1,92 @@
+"""Prove from a release's files alone that its gates ran and held, and that quarantine was carried through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import manifest as manifests
+from pipeline import storage
+from pipeline.errors import VerifyError
+from pipeline.transforms.counts import domain_names
+from schemas import EXAMPLE
+from schemas.expectations import DOMAIN, SUITES
+
+
+def prove_gates(manifest: dict[str, Any]) -> str:
+    """Every gate is there and was evaluated; those that failed name the domains that are quarantined, and no other.
+
+    Raises
+    ------
+    VerifyError
+        At the first claim that does not hold.
+    """
+    held = {g["gate"]: g for g in manifest["gates"]}
+    wanted = [f"{s.name}: {e.name}" for s in SUITES for e in s.expectations]
+    wanted += [f"counts close: {stage}" for stage in manifest["closing"]]
+    failed = [name for name, gate in held.items() if not gate["passed"] and gate["scope"] != DOMAIN]
+    missing = [name for name in wanted if name not in held]
+    if failed or missing:
+        raise VerifyError(f"gates: failed: {failed or 'none'}; did not run: {missing or 'none'}")
+    unsure = [g["gate"] for g in held.values() if g.get("evaluated") != g.get("configured")]
+    if unsure:
+        raise VerifyError(f"gates: {unsure[0]}: {held[unsure[0]]['evaluated']} of {held[unsure[0]]['configured']}")
+    named = {d for g in held.values() if g["scope"] == DOMAIN and not g["passed"] for d in g["failing"]}
+    told = set(manifest["quarantine"]["domains"])
+    if named != told:
+        raise VerifyError(f"gates: failed by {sorted(named) or 'no domain'}, quarantined are {sorted(told) or 'none'}")
+    return f"{len(wanted)} gates were evaluated and hold" + (
+        f", but for {len(told)} quarantined domain(s)" * bool(told)
+    )
+
+
+def prove_quarantine(folder: str, manifest: dict[str, Any], lineage: pa.Table) -> None:
+    """No example of a quarantined domain is there but those carried over, and they are the parent's.
+
+    Parameters
+    ----------
+    folder : str
+        Release folder. Where the parent's lies beside it, the carried examples are compared with it.
+    manifest : dict
+    lineage : pyarrow.Table
+        EXAMPLE rows of the release.
+
+    Raises
+    ------
+    VerifyError
+        At the first claim that does not hold.
+    """
+    told, source = manifest["quarantine"]["domains"], manifest["quarantine"]["carried_from"]
+    names = domain_names(lineage["domain"])
+    rows = {row["values"]: row["counts"] for row in names.value_counts().to_pylist()}
+    for domain, entry in told.items():
+        if rows.get(domain, 0) != entry["carried"]:
+            raise VerifyError(
+                f"lineage: {rows.get(domain, 0)} examples of the quarantined domain {domain}, "
+                f"{entry['carried']} were carried over"
+            )
+    counts = manifest["counts"]["release"]
+    for outcome, key in (("quarantined", "withheld"), ("carried", "carried"), ("carried_dropped", "carried_dropped")):
+        summed = sum(entry[key] for entry in told.values())
+        if summed != counts.get(outcome, 0):
+            raise VerifyError(f"quarantine: {summed} examples {outcome} by domain, {counts.get(outcome, 0)} in all")
+    if source is not None and source != manifest["identity"]["parent"]:
+        raise VerifyError(f"quarantine: carried over from {source}, the parent is {manifest['identity']['parent']}")
+    if counts.get("carried", 0) and source is None:
+        raise VerifyError("quarantine: examples were carried over, but no release is named that they are from")
+    if counts.get("carried", 0):
+        _compare(folder, source, lineage.filter(pc.is_in(names, value_set=pa.array(list(told), pa.string()))))
+
+
+def _compare(folder: str, source: str, carried: pa.Table) -> None:
+    parent = storage.join(folder.rstrip("/").rpartition("/")[0] or ".", source)
+    if not storage.exists(storage.join(parent, manifests.NAME)):
+        return
+    ids = carried["example_id"].combine_chunks()
+    paths = [p for p in manifests.read(parent)["files"] if p.startswith("lineage/data/")]
+    tables = [storage.read_table(storage.join(parent, p), EXAMPLE.schema) for p in paths]
+    found = [t.filter(pc.is_in(t["example_id"], value_set=ids)) for t in tables]
+    if not pa.concat_tables([EXAMPLE.empty(), *found]).sort_by("example_id").equals(carried.sort_by("example_id")):
+        raise VerifyError(f"lineage: an example of a quarantined domain is not as {source} has it")

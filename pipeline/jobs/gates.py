@@ -1,0 +1,207 @@
+"""The gates, at the start of stage release: exact counts first, then samples of rows, then each domain.
+
+A gate on the whole that fails ends the run before anything is written. One that a domain fails quarantines the domain;
+pipeline/gates/quarantine.py says what that means and in which form it is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import apache_beam as beam
+
+from pipeline import manifest as manifests
+from pipeline import storage, tally
+from pipeline.errors import VerifyError
+from pipeline.gates.counts import by_outcome, closes
+from pipeline.gates.evaluate import evaluate
+from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
+from pipeline.gates.summary import domain_summary, stage_summary
+from pipeline.jobs.context import Context, numbers, write_counts, write_one
+from pipeline.transforms.counts import counts, total
+from pipeline.transforms.gates import COUNTS, SAMPLINGS, CountRows, SampleRows, WriteLowest, highest_hash
+from pipeline.transforms.quarantine import CarryOptions, Quarantine
+from schemas import COUNT, EXAMPLE
+from schemas.expectations import DOMAINS, EXAMPLES, JUDGEMENTS, STAGES, STAGES_SUMMED, TURNS
+
+GATES_FILE: Final = "gates.json"
+# The table of each stage that has a row for each one kept.
+_TABLES: Final = {
+    "ingest": ("turns", "turns"),
+    "signals": ("signals", "signals"),
+    "label": ("judgements", "judgements"),
+    "curate": ("examples", "examples"),
+}
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What the gates let through.
+
+    Attributes
+    ----------
+    gates : list of dict
+        Gate rows, for the manifest and gates.json.
+    quarantine : dict
+        `domains` and `carried_from`; see pipeline/gates/quarantine.py.
+    examples : str
+        Folder of the examples to release.
+    rows : int
+        How many there are.
+    """
+
+    gates: list[dict[str, Any]]
+    quarantine: dict[str, Any]
+    examples: str
+    rows: int
+
+
+def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
+    """Check what the stages left behind, and settle which examples are released.
+
+    Parameters
+    ----------
+    context : Context
+    config : dict
+        What each stage was run with, and this one.
+    parent : str or None
+        Release id of the parent.
+
+    Raises
+    ------
+    GateError
+        If a gate on the whole fails, or one cannot be evaluated.
+    VerifyError
+        If the parent's files, needed for a quarantined domain, are not what its manifest lists.
+    """
+    tally.say("checking the gates")
+    gates, domains = _check(context, config)
+    tally.say("")
+    released, carried_from = _settle(context, config, tuple(domains), parent)
+    told = context.workspace.counts("release")
+    gates.append(closes("release", told, context.workspace.facts("curate")["kept"]))
+    domains = counted(domains, told)
+    for name, entry in domains.items():
+        context.progress.note(
+            f"release: quarantined {reason(name, entry)}: {entry['withheld']:,} new example(s) left out, "
+            f"{entry['carried']:,} carried over; {entry['advice']}"
+        )
+    outcomes = by_outcome(told)
+    rows = outcomes.get("kept", 0) + outcomes.get("carried", 0)
+    return Passed(gates, {"domains": domains, "carried_from": carried_from}, released, rows)
+
+
+def _check(context: Context, config: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Gate rows, and the domains to quarantine. Rows of a suite are looked at after the counts are known to be true."""
+    workspace = context.workspace
+    told = {stage: workspace.counts(stage) for stage in STAGES_SUMMED}
+    kept = {_TABLES[stage][0]: by_outcome(told[stage], closing=True).get("kept", 0) for stage in STAGES_SUMMED}
+    wished = config["gates"]["sample_rows"]
+    found = _sample(context, kept, wished)
+    records = sum(f["records"] for f in workspace.facts("ingest")["inputs"])
+    domains = domain_summary(told["label"], told["curate"], config["gates"]["min_domain_turns"])
+    written = {stage: found.get(_TABLES[stage][0], 0) for stage in STAGES_SUMMED}
+    tables = [
+        (STAGES, stage_summary(told, records, written)),
+        *((suite, _read_sample(context, suite.name)) for suite in (TURNS, JUDGEMENTS, EXAMPLES)),
+        (DOMAINS, domains),
+    ]
+    rows = {name: min(n, wished) for name, n in kept.items()}
+    settings = config | {"rows": rows | {"stages": len(STAGES_SUMMED), "judgements_all": kept["judgements"]}}
+    gates: list[dict[str, Any]] = []
+    for suite, table in tables:
+        gates += evaluate(suite, table, settings)
+        storage.write_bytes(storage.join(workspace.stage("release"), GATES_FILE), storage.readable_json(gates))
+        enforce(gates)
+    quarantine = quarantined(gates, domains)
+    return [*gates, left(quarantine, domains)], quarantine
+
+
+def _sample(context: Context, kept: dict[str, int], wished: int) -> dict[str, int]:
+    """Write the samples; gives the rows of each table as they were found."""
+    workspace = context.workspace
+    path = storage.join(workspace.table("release", "gates"), "rows.parquet")
+
+    def build(pipeline: beam.Pipeline) -> None:
+        told = []
+        for stage, (name, table) in _TABLES.items():
+            folder, listed = workspace.table(stage, table), workspace.buckets(stage, table)
+            buckets = pipeline | f"Buckets {name}" >> beam.Create(listed, reshuffle=True)
+            if name not in SAMPLINGS:
+                told.append(buckets | f"Count {name}" >> beam.ParDo(CountRows(name, folder)))
+                continue
+            read = SampleRows(name, folder, highest_hash(kept[name], wished))
+            sampled = buckets | f"Sample {name}" >> beam.ParDo(read).with_outputs(COUNTS, main="rows")
+            record = SAMPLINGS[name].sample
+            _ = sampled.rows | f"Write {name}" >> WriteLowest(_sample_path(context, name), record, wished)
+            told.append(sampled[COUNTS])
+        write_one(total(told | beam.Flatten()), path, COUNT)
+
+    context.run(build)
+    return by_outcome(storage.read_table(path, COUNT.schema))
+
+
+def _sample_path(context: Context, name: str) -> str:
+    return storage.join(context.workspace.table("release", "gates"), f"{name}.parquet")
+
+
+def _read_sample(context: Context, name: str) -> Any:
+    return storage.read_table(_sample_path(context, name), SAMPLINGS[name].sample.schema)
+
+
+def _settle(
+    context: Context, config: dict[str, Any], domains: tuple[str, ...], parent: str | None
+) -> tuple[str, str | None]:
+    """The folder of examples to release, and the release that some are carried over from. Writes the stage's counts."""
+    workspace = context.workspace
+    source = workspace.table("curate", "examples")
+    if not domains:
+        _write_unchanged(context)
+        return source, None
+    folder = workspace.table("release", "examples")
+    files, same_split = _lineage(context, config, parent)
+    curate = config["curate"]
+    carry = CarryOptions(domains, curate["min_users"], curate["min_agreement"], same_split)
+    buckets = workspace.facts("ingest")["buckets"]
+    quarantine = Quarantine(source, folder, carry, buckets, context.shuffle_mode, workspace.spill("release"))
+
+    def build(pipeline: beam.Pipeline) -> None:
+        listed = numbers(pipeline, workspace.buckets("curate", "examples"))
+        carried = pipeline | "Parent" >> beam.Create(files, reshuffle=True)
+        write_counts((listed, carried) | quarantine, context, "release")
+
+    context.run(build)
+    storage.remove(workspace.spill("release"))
+    return folder, parent if files else None
+
+
+def _write_unchanged(context: Context) -> None:
+    """Counts of a release without quarantine: all that curate handed on is kept."""
+    workspace = context.workspace
+    made = workspace.counts("curate")
+    kept = by_outcome(made, closing=True).get("kept", 0)
+    detail = {k: n for k, n in by_outcome(made).items() if k.startswith(("examples.", "bytes."))}
+    table = counts("release", {"in": kept, "kept": kept, "quarantined": 0}, detail)
+    storage.write_table(storage.join(workspace.stage("release"), "counts.parquet"), table)
+
+
+def _lineage(context: Context, config: dict[str, Any], parent: str | None) -> tuple[list[str], bool]:
+    """Lineage files of the parent, and whether it split its users as this run does."""
+    if parent is None:
+        return [], True
+    folder = storage.join(context.workspace.out, "releases", parent)
+    manifest = manifests.read(folder)
+    files = {storage.join(folder, p): f for p, f in manifest["files"].items() if p.startswith("lineage/data/")}
+    if any(f["schema"] != EXAMPLE.digest for f in files.values()):
+        context.progress.note(
+            f"release: nothing is carried over from {parent[:12]}: its examples have another schema than this code's"
+        )
+        return [], True
+    for path, facts in files.items():
+        if not storage.exists(path) or storage.sha256(storage.read_bytes(path)) != facts["sha256"]:
+            raise VerifyError(
+                f"{path}: not the file that its release lists, and examples of it are to be carried over. Put that "
+                f"release back as it was (`afterword verify {folder}` tells what is wrong), or remove it"
+            )
+    return sorted(files), manifest["identity"]["config"]["curate"]["test_share"] == config["curate"]["test_share"]

@@ -1,0 +1,159 @@
+"""Leave out the examples of quarantined domains, and carry over those that the parent release has of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from features.text import flat, normalise
+from pipeline import storage
+from pipeline.transforms.counts import counts, domain_names, examples_by_domain
+from pipeline.transforms.shards import examples_by_kind
+from pipeline.transforms.shuffle import KeyHash, Shuffle
+from pipeline.transforms.write import bucket_path, write_bucket
+from schemas import EXAMPLE
+
+Mask = npt.NDArray[np.bool_]
+
+# Columns beside those of an example, between the transforms of this module.
+_WORDS, _CARRIED = "words", "carried"
+
+
+@dataclass(frozen=True)
+class CarryOptions:
+    """What an example of the parent release needs to be carried over.
+
+    Attributes
+    ----------
+    domains : tuple of str
+        Quarantined domains.
+    min_users : int
+    min_agreement : float
+        The minimum that this run's own examples meet.
+    same_split : bool
+        The parent split its users as this run does; otherwise a user could come to stand on both sides.
+    """
+
+    domains: tuple[str, ...]
+    min_users: int
+    min_agreement: float
+    same_split: bool
+
+
+def _among(domain: pa.ChunkedArray, domains: tuple[str, ...]) -> pa.Array:
+    return pc.is_in(domain_names(domain), value_set=pa.array(domains, pa.string()))
+
+
+def _marked(examples: pa.Table, carried: bool) -> pa.Table:
+    """With the words that examples are pooled by, and where they come from."""
+    words = normalise(examples["utterance"])
+    return examples.append_column(_WORDS, words).append_column(_CARRIED, pa.array(np.full(len(words), carried)))
+
+
+@beam.typehints.with_output_types(pa.Table)
+class KeepExamples(beam.DoFn):
+    """Bucket numbers to new examples of other domains; counts go to the tag `counts`."""
+
+    def __init__(self, folder: str, domains: tuple[str, ...]) -> None:
+        self._folder, self._domains = folder, domains
+
+    def process(self, bucket: int) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
+        """One bucket."""
+        examples = storage.read_table(bucket_path(self._folder, bucket), EXAMPLE.schema)
+        held = _among(examples["domain"], self._domains)
+        out = examples.filter(held)
+        closing = {"in": examples.num_rows, "quarantined": out.num_rows}
+        domains = examples_by_domain("quarantined", out)
+        yield beam.pvalue.TaggedOutput("counts", counts("release", closing, domains=domains))
+        yield _marked(examples.filter(pc.invert(held)), carried=False)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class ReadCarried(beam.DoFn):
+    """Lineage files of the parent to its examples of quarantined domains; counts go to the tag `counts`."""
+
+    def __init__(self, options: CarryOptions) -> None:
+        self._options = options
+
+    def process(self, path: str) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
+        """One file."""
+        table = storage.read_table(path, EXAMPLE.schema)
+        found = table.filter(_among(table["domain"], self._options.domains))
+        reason = self._dropped(found)
+        yield beam.pvalue.TaggedOutput("counts", dropped(found, reason))
+        yield _marked(found.filter(pa.array(reason == "")), carried=True)
+
+    def _dropped(self, examples: pa.Table) -> npt.NDArray[np.object_]:
+        """Why an example is not carried over; empty where it is."""
+        options = self._options
+        low = (examples["support"].to_numpy() < options.min_users) | (
+            examples["agreement"].to_numpy() < options.min_agreement
+        )
+        # An answer and its context were judged by other models, under another threshold than this release states.
+        answer = pc.equal(examples["kind"], "answer").to_numpy().astype(bool)
+        other = np.full(examples.num_rows, not options.same_split)
+        return np.select([other, answer, low], ["other_split", "answer", "below_minimum"], "").astype(object)
+
+
+def dropped(examples: pa.Table, reason: npt.NDArray[np.object_]) -> pa.Table:
+    """COUNT rows of examples that are not carried over."""
+    gone = examples.filter(pa.array(reason != ""))
+    names, numbers = np.unique(reason[reason != ""].astype(str), return_counts=True)
+    detail = {f"carried_dropped.{n}": int(k) for n, k in zip(names, numbers, strict=True)}
+    return counts(
+        "release", {}, {"carried_dropped": gone.num_rows, **detail}, examples_by_domain("carried_dropped", gone)
+    )
+
+
+@beam.typehints.with_output_types(pa.Table)
+class Settle(beam.DoFn):
+    """Buckets of whole utterances to files of Example rows; gives their counts.
+
+    A carried example gives way to a new one of the same words in either split, so that an utterance still has one
+    label a split, and none that train has stands in test.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+        """One bucket."""
+        number, table = bucket
+        carried = np.asarray(flat(table[_CARRIED]).to_numpy(zero_copy_only=False), dtype=bool)
+        new = flat(table[_WORDS]).filter(pa.array(~carried))
+        said = pc.is_in(table[_WORDS], value_set=new).to_numpy().astype(bool)
+        reason = np.where(carried & said, "same_words", "").astype(object)
+        yield dropped(table, reason)
+        stays = pa.array(reason == "")
+        examples = table.filter(stays).select(EXAMPLE.names).sort_by("example_id")
+        old = table.filter(pa.array(carried & ~said))
+        write_bucket(self._folder, number, examples, EXAMPLE)
+        detail = {"carried": old.num_rows, **examples_by_kind(examples)}
+        closing = {"kept": examples.num_rows - old.num_rows}
+        yield counts("release", closing, detail, examples_by_domain("carried", old))
+
+
+class Quarantine(beam.PTransform):
+    """Bucket numbers and lineage files of the parent to Example files; gives COUNT tables."""
+
+    def __init__(self, examples: str, folder: str, options: CarryOptions, buckets: int, mode: str, spill: str) -> None:
+        super().__init__()
+        self._keep, self._carry = KeepExamples(examples, options.domains), ReadCarried(options)
+        self._settle = Settle(folder)
+        self._buckets, self._mode, self._spill = buckets, mode, spill
+
+    def expand(self, inputs: tuple[beam.PCollection, beam.PCollection]) -> beam.PCollection:
+        """Build the graph."""
+        numbers, files = inputs
+        kept = numbers | beam.ParDo(self._keep).with_outputs("counts", main="examples")
+        carried = files | beam.ParDo(self._carry).with_outputs("counts", main="examples")
+        shuffle = Shuffle(KeyHash(_WORDS, self._buckets), self._mode, self._spill)
+        together = (kept.examples, carried.examples) | "Together" >> beam.Flatten() | shuffle
+        settled = together | beam.ParDo(self._settle)
+        return (kept.counts, carried.counts, settled) | "Counts" >> beam.Flatten()
