@@ -7,6 +7,8 @@ import io
 import json
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -125,6 +127,13 @@ def read_table(path: str, schema: pa.Schema, columns: list[str] | None = None) -
         return table.select(wanted.names).cast(wanted)
     except (KeyError, pa.ArrowInvalid, ValueError) as error:
         raise ValueError(f"{path}: not the schema that was declared for it ({error}); run the stage again") from None
+
+
+@contextmanager
+def open_parquet(path: str, dictionary: tuple[str, ...] = ()) -> Iterator[pq.ParquetFile]:
+    """A Parquet file of which only some columns or row groups are wanted; texts of `dictionary` are held once each."""
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+        yield pq.ParquetFile(pa.PythonFile(stream, mode="r"), read_dictionary=list(dictionary))
 
 
 def canonical_json(value: Any) -> bytes:
