@@ -60,16 +60,16 @@ def _from_release(release: Release, name: str, tables: StageTables) -> dict[str,
     """From the release alone, which knows the turns behind its examples and no others."""
     example = release.find(name)
     if example is not None:
-        return {"kind": "example"} | _alone(release, example, None)
+        return {"kind": "example"} | _alone(release, example)
     behind = release.of_turn(name)
-    if behind is not None:
-        return {"kind": "turn"} | _alone(release, *behind)
+    if behind:
+        return {"kind": "turn", "behind": [{"role": role} | _alone(release, example) for example, role in behind]}
     hint = f"Turns that went into none are in the stages alone ({tables.mismatch(release.id)}). "
     raise _unknown(release, name, "no turn_id behind its examples", hint)
 
 
-def _alone(release: Release, example: dict[str, Any], role: str | None) -> dict[str, Any]:
-    return {"example": plain_example(release, example), "role": role, "places": release.places(example)}
+def _alone(release: Release, example: dict[str, Any]) -> dict[str, Any]:
+    return {"example": plain_example(release, example), "places": release.places(example)}
 
 
 def _release(release: Release, gone: str | None) -> dict[str, Any]:

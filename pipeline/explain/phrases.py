@@ -86,8 +86,8 @@ def _column(name: str) -> Phrase:
     column: Column | None = _COLUMNS.get(name)
     if column is None:
         return Phrase(name)
-    text, _, null = column.meaning.partition("; null = ")
-    return Phrase(text, column.unit, null or None, pa.types.is_boolean(column.type))
+    text, _, null = column.meaning.partition("; null ")
+    return Phrase(text, column.unit, null.removeprefix("= ") or None, pa.types.is_boolean(column.type))
 
 
 def _pooled(whose: str, name: str) -> Phrase:

@@ -54,16 +54,15 @@ class Release:
             raise InputError(f"{name}: {len(hits)} examples begin so ({some} ...); give more of the id")
         return self._row(*hits[0][:2]) if hits else None
 
-    def of_turn(self, turn_id: str) -> tuple[dict[str, Any], str] | None:
-        """The example that a turn is behind, and as what: `voted` or `supports`."""
-        for path in self._files("lineage"):
-            provenance = flat(self._column(path, "provenance"))
-            for member, role in (("turn_ids", "voted"), ("supporting_turns", "supports")):
-                lists = provenance.field(member)
-                at = pc.index(lists.flatten(), pa.scalar(turn_id)).as_py()
-                if at >= 0:
-                    return self._row(path, pc.list_parent_indices(lists)[at].as_py()), role
-        return None
+    def of_turn(self, turn_id: str) -> list[tuple[dict[str, Any], str]]:
+        """The examples that a turn is behind, and as what: `voted` (one at most) goes before `supports`."""
+        found = []
+        for member, role in (("turn_ids", "voted"), ("supporting_turns", "supports")):
+            for path in self._files("lineage"):
+                lists = flat(self._column(path, "provenance")).field(member)
+                owners = pc.list_parent_indices(lists).filter(pc.equal(lists.flatten(), turn_id))
+                found += [(self._row(path, row), role) for row in owners.to_pylist()]
+        return found
 
     def places(self, example: dict[str, Any]) -> list[dict[str, Any]]:
         """Where the example's rows stand: view, file, row from 0."""

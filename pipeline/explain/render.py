@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.explain.layout import clean, counted, listed, reading, section, short, wrapped
+from pipeline.explain.phrases import phrase
 from pipeline.explain.render_turn import candidates, dialog, judgement
 from pipeline.explain.render_votes import became, same_words, where
 
@@ -19,25 +20,35 @@ def render(told: dict[str, Any], turns: bool = False) -> str:
         Whether the ids of the turns behind it are listed; other users' turns are counted only, otherwise.
     """
     notes = [line for note in told["notes"] for line in wrapped(note, "note: ")]
-    body = _example(told, turns) if "example" in told else _turn(told, told["turn"], turns)
+    if told["kind"] == "example":
+        body = _example(told, turns)
+    elif "behind" in told:
+        body = _of_turn(told, turns)
+    else:
+        body = _turn(told, turns)
     return "\n".join([*notes, *body, *section("Gates", _gates(told["gates"])), *_release(told["release"])])
 
 
 def _example(told: dict[str, Any], turns: bool) -> list[str]:
     example = told["example"]
-    lines = [f"example {example['example_id']}"]
-    if told.get("role"):
-        does = "votes for" if told["role"] == "voted" else "supports a correction of"
-        lines.insert(0, f"turn {clean(told['id'])}: {does} this example")
-    lines += _label(example)
+    lines = [f"example {example['example_id']}", *_label(example)]
     if told.get("turns"):
         lines += section("The turns behind it", _behind(told["turns"]))
     if turns:
         lines += section("Their ids", _ids(example["provenance"]))
     if told.get("typical"):
         lines += ["", "A typical one of them, whose wording the example has:", ""]
-        lines += _turn(told["typical"] | {"release": told["release"]}, told["typical"]["turn"], turns=False)
+        lines += _turn(told["typical"] | {"release": told["release"]}, turns=False)
     return lines + ([] if told.get("typical") else section("Where it went", where(told["places"])))
+
+
+def _of_turn(told: dict[str, Any], turns: bool) -> list[str]:
+    """A turn of which the release alone tells: the examples that it is behind."""
+    lines = [f"turn {clean(told['id'])}"]
+    for one in told["behind"]:
+        does = "It votes for" if one["role"] == "voted" else "It supports a correction in"
+        lines += ["", f"{does} this example:", "", *_example(one, turns)]
+    return lines
 
 
 def _label(example: dict[str, Any]) -> list[str]:
@@ -69,7 +80,8 @@ def _behind(turns: dict[str, Any]) -> list[str]:
         blames = f" (to blame: {listed(turns['blames'])})" if turns["blames"] else ""
         lines += wrapped(f"judged defective: {turns['defective']:,}{blames}; p(defect) {low:.2f} to {high:.2f}")
     if turns["strongest_signal"]:
-        lines += wrapped(f"strongest signal: {listed(turns['strongest_signal'])}")
+        strongest = "; ".join(f"{phrase(name).text} ({n:,})" for name, n in turns["strongest_signal"].items())
+        lines += wrapped(f"strongest signal: {strongest}")
     if turns["found"] < turns["count"]:
         lines += wrapped(f"only {turns['found']:,} of its {turns['count']:,} turns vote for it by this code")
     return lines
@@ -82,7 +94,8 @@ def _ids(provenance: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _turn(told: dict[str, Any], turn: dict[str, Any], turns: bool) -> list[str]:
+def _turn(told: dict[str, Any], turns: bool) -> list[str]:
+    turn = told["turn"]
     about = [turn["event_time"], turn["domain"] or "no domain", turn["locale"], turn["channel"], turn["policy"]]
     lines = [
         f"turn {clean(turn['turn_id'])}" + (f" of {clean(turn['subject_id'])}" if turn["subject_id"] else ""),

@@ -11,6 +11,7 @@ from pipeline.writers.card import threshold_words
 # The strongest signals shown; the rest, each of a small share, is in JSON.
 SIGNALS_SHOWN: Final = 6
 FIRED_SHOWN: Final = 6
+CANDIDATES_SHOWN: Final = 4
 _LABELS: Final = {"system": "system ", "user": "user   ", "reading": "read as"}
 
 
@@ -70,7 +71,7 @@ def _signal(signal: dict[str, Any]) -> list[str]:
 def candidates(told: list[dict[str, Any]]) -> list[str]:
     """What was considered, likeliest first, and why it was or was not accepted."""
     lines = [] if told else wrapped("Nothing: the turn has no other reading.")
-    for candidate in told:
+    for candidate in told[:CANDIDATES_SHOWN]:
         known = ", certified" if candidate["certified"] else ""
         verdict = f"accepted{known}" if candidate["accepted"] else f"not accepted: {_failed(candidate)}"
         lines += wrapped(f"{reading(candidate['interpretation'], score=False)}  (from {candidate['source']})")
@@ -79,6 +80,8 @@ def candidates(told: list[dict[str, Any]]) -> list[str]:
         )
         support = ", ".join(clean(t) for t in candidate["supporting_turns"])
         lines += wrapped(f"supported by {support or 'no later turn'}", " " * 6)
+    if len(told) > CANDIDATES_SHOWN:
+        lines.append(f"  and {len(told) - CANDIDATES_SHOWN} more, less likely")
     return lines
 
 

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from features.text import normalise
 from pipeline.config import CurateOptions
+from pipeline.errors import StageError
 from pipeline.explain.reasons import fired, moved
 from pipeline.explain.release import Release
-from pipeline.explain.tables import Place, StageTables
+from pipeline.explain.tables import I64, Place, StageTables
 from pipeline.explain.voters import Voters, find_voters
 from pipeline.jobs.curate import vote_options
 from pipeline.transforms.votes import votes
@@ -52,20 +53,14 @@ def explain_turn(tables: StageTables, release: Release, place: Place, voters: Vo
     at = int(np.flatnonzero(rows == place.row)[0])
     own = tables.judged(place.bucket, np.array([place.row]))
     turn, judgement = (table.to_pylist()[0] for table in own[:2])
-    session_ids = judgements["turn_id"].to_pylist()
-    defective = dict(zip(session_ids, judgements["is_defect"].to_pylist(), strict=True))
+    defective = dict(zip(judgements["turn_id"].to_pylist(), judgements["is_defect"].to_pylist(), strict=True))
     candidates = _candidates(own[2].to_pylist(), defective, release)
     support = _supporting(candidates)
-    shown = [k for k, name in enumerate(session_ids) if abs(k - at) <= WINDOW or name in support]
-    around = tables.read("turns", place.bucket, rows[shown]).to_pylist()
     voters = voters or voters_of(tables, release, turn["utterance"])
     return {
         "turn": {name: _plain(turn[name]) for name in _SHOWN} | {"domain": judgement["domain"]},
         "session": {"id": judgement["session_id"], "turns": len(rows), "at": at + 1},
-        "dialog": [
-            _line(number, other, turn, row) | {"supports": other["turn_id"] in support}
-            for number, other, row in zip(shown, around, judgements.take(shown).to_pylist(), strict=True)
-        ],
+        "dialog": _dialog(tables, place.bucket, rows, judgements, at, support),
         "judgement": _judgement(tables, place, judgement),
         "candidates": candidates,
         "support": support,
@@ -82,24 +77,46 @@ def voters_of(tables: StageTables, release: Release, utterance: str) -> Voters:
 
 
 def curate_options(release: Release) -> CurateOptions:
-    """What the release was curated with."""
-    return CurateOptions(**release.manifest["identity"]["config"]["curate"])
+    """What the release was curated with.
+
+    Raises
+    ------
+    StageError
+        If it was made by code whose options are not these.
+    """
+    try:
+        return CurateOptions(**release.manifest["identity"]["config"]["curate"])
+    except TypeError as error:
+        code = release.manifest["identity"]["code"]
+        raise StageError(
+            f"{release.folder}: curated with options of other code ({error}); explain with {code}"
+        ) from None
 
 
-def _line(number: int, turn: dict[str, Any], this: dict[str, Any], judgement: dict[str, Any]) -> dict[str, Any]:
-    """One turn of the dialog; its time is told from the turn explained."""
-    return {
-        "turn_id": turn["turn_id"],
-        "number": number + 1,
-        "seconds": round((turn["event_time"] - this["event_time"]).total_seconds(), 3),
-        "prompt": turn["prompt"],
-        "utterance": turn["utterance"],
-        "reading": next(iter(turn["interpretations"] or []), None),
-        "response": turn["response"],
-        "p_defect": judgement["p_defect"],
-        "is_defect": judgement["is_defect"],
-        "is_this": turn["turn_id"] == this["turn_id"],
-    }
+def _dialog(
+    tables: StageTables, bucket: int, rows: I64, judgements: pa.Table, at: int, support: list[str]
+) -> list[dict[str, Any]]:
+    """The turns around, and the supporting ones wherever they stand; times are told from the turn explained."""
+    ids = judgements["turn_id"].to_pylist()
+    shown = [k for k, name in enumerate(ids) if abs(k - at) <= WINDOW or name in support]
+    turns = tables.read("turns", bucket, rows[shown]).to_pylist()
+    begun = turns[shown.index(at)]["event_time"]
+    return [
+        {
+            "turn_id": turn["turn_id"],
+            "number": number + 1,
+            "seconds": round((turn["event_time"] - begun).total_seconds(), 3),
+            "prompt": turn["prompt"],
+            "utterance": turn["utterance"],
+            "reading": next(iter(turn["interpretations"] or []), None),
+            "response": turn["response"],
+            "p_defect": judgement["p_defect"],
+            "is_defect": judgement["is_defect"],
+            "is_this": number == at,
+            "supports": turn["turn_id"] in support,
+        }
+        for number, turn, judgement in zip(shown, turns, judgements.take(shown).to_pylist(), strict=True)
+    ]
 
 
 def _judgement(tables: StageTables, place: Place, row: dict[str, Any]) -> dict[str, Any]:
@@ -122,8 +139,8 @@ def _candidates(rows: list[dict[str, Any]], defective: dict[str, bool], release:
         support = row["supporting_turns"] or []
         failed = {
             "another candidate is likelier": row["p_correct"] < best,
-            f"p(correct) is under {tau:g}": row["p_correct"] < tau,
-            f"its lead over every other reading is under {margin:g}": row["margin"] < margin,
+            f"p(correct) is under tau {tau:.3f}": row["p_correct"] < tau,
+            f"its lead over every other reading is under {margin:.2f}": row["margin"] < margin,
             "the turn that supports it is judged defective itself": any(defective.get(t) for t in support),
         }
         why = [] if row["accepted"] else [name for name, holds in failed.items() if holds]
