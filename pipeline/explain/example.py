@@ -56,7 +56,7 @@ def _turns(voters: Voters, cast: pa.Table, behind: pa.Array) -> dict[str, Any]:
         "blames": _count(judged.filter(judged["is_defect"])["blame"].to_pylist()),
         "strongest_signal": _count(strongest),
         "p_defect": [p_defect["min"], p_defect["max"]],
-        "event_time": [t.isoformat() if t else None for t in (times["min"], times["max"])],
+        "event_time": [times["min"], times["max"]],
     }
 
 

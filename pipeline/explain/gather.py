@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import datetime
 from typing import Any
 
 from pipeline.errors import InputError
@@ -41,7 +43,8 @@ def explain(out: str, name: str, release: str | None = None) -> dict[str, Any]:
     tables = StageTables(Workspace(out))
     gone = tables.mismatch(held.id)
     found = _from_release(held, name, tables) if gone else _from_both(held, name, tables)
-    return {"id": name} | found | _release(held, gone)
+    told: dict[str, Any] = _plain({"id": name} | found | _release(held, gone))
+    return told
 
 
 def _from_both(release: Release, name: str, tables: StageTables) -> dict[str, Any]:
@@ -90,6 +93,17 @@ def _release(release: Release, gone: str | None) -> dict[str, Any]:
         "gates": [{"gate": gate["gate"], "passed": gate["passed"]} for gate in manifest["gates"]],
         "notes": notes,
     }
+
+
+def _plain(value: Any) -> Any:
+    """In JSON's own types: times as ISO 8601, and null for what is no number."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _unknown(release: Release, name: str, turns: str, hint: str) -> InputError:

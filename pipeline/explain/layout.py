@@ -48,6 +48,11 @@ def reading(interpretation: Mapping[str, Any] | None, score: bool = True) -> str
     return short(" ".join(words))
 
 
+def figure(value: float | None) -> str:
+    """A share with two digits; `none` where there is none."""
+    return "none" if value is None else f"{value:.2f}"
+
+
 def counted(number: int, one: str, many: str | None = None) -> str:
     """A number with its noun: `1 user`, `2 users`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -107,11 +107,13 @@ def open_release(out: str, name: str | None) -> Release:
     Raises
     ------
     ConfigError
-        If no release, or more than one, has the id asked for.
+        If no release, or more than one, has the id asked for, or the store has no CURRENT.
     StageError
         If there is no release yet.
     """
-    current = publisher(out).current() if name is None or storage.is_local(out) else None
+    current = publisher(out).current() if storage.is_local(out) else None
+    if name is None and not storage.is_local(out):
+        raise ConfigError(f"{out}: no CURRENT is kept on this store; give --release")
     if name is None:
         if current is None:
             raise StageError(f"{out}: no release is current; run `afterword run` first, or give --release")

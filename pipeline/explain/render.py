@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.explain.layout import clean, counted, listed, reading, section, short, wrapped
+from pipeline.explain.layout import clean, counted, figure, listed, reading, section, short, wrapped
 from pipeline.explain.phrases import phrase
 from pipeline.explain.render_turn import candidates, dialog, judgement
 from pipeline.explain.render_votes import became, same_words, where
@@ -64,7 +64,7 @@ def _label(example: dict[str, Any]) -> list[str]:
         ),
         *wrapped(
             f"{counted(example['support'], 'user')} support it ({needs['min_users']} wanted), agreement "
-            f"{example['agreement']:.2f} ({needs['min_agreement']:.2f} wanted), in "
+            f"{figure(example['agreement'])} ({needs['min_agreement']:.2f} wanted), in "
             f"{counted(len(behind['turn_ids']), 'turn')}; later turns that support corrections: "
             f"{len(behind['supporting_turns'])}"
         ),
@@ -74,7 +74,7 @@ def _label(example: dict[str, Any]) -> list[str]:
 def _behind(turns: dict[str, Any]) -> list[str]:
     first, last = turns["event_time"]
     kinds = ", ".join(counted(n, kind) for kind, n in turns["kinds"].items())
-    lines = wrapped(f"{kinds} of {counted(turns['users'], 'user')}; {first} .. {last}")
+    lines = wrapped(f"{kinds} of {counted(turns['users'], 'user')}; {first} .. {last}") if kinds else []
     low, high = turns["p_defect"]
     if low is not None:
         blames = f" (to blame: {listed(turns['blames'])})" if turns["blames"] else ""
@@ -83,7 +83,10 @@ def _behind(turns: dict[str, Any]) -> list[str]:
         strongest = "; ".join(f"{phrase(name).text} ({n:,})" for name, n in turns["strongest_signal"].items())
         lines += wrapped(f"strongest signal: {strongest}")
     if turns["found"] < turns["count"]:
-        lines += wrapped(f"only {turns['found']:,} of its {turns['count']:,} turns vote for it by this code")
+        lines += wrapped(
+            f"{turns['found']:,} of its {turns['count']:,} turns vote in this run; the others came with an earlier "
+            "release, or this code does not count them"
+        )
     return lines
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pipeline.explain.layout import clean, counted, listed, reading, wrapped
+from pipeline.explain.layout import clean, counted, figure, listed, reading, wrapped
 
 LABELS_SHOWN: Final = 5
 
@@ -21,7 +21,7 @@ def same_words(told: dict[str, Any], turns: bool) -> list[str]:
     if told["for"] is not None:
         lines += wrapped(
             f"pooled with this turn: {counted(told['pooled_users'], 'user')}; {told['for']:,} for this label, "
-            f"{told['another']:,} for another; agreement {told['agreement']:.2f}"
+            f"{told['another']:,} for another; agreement {figure(told['agreement'])}"
         )
     for label in told["labels"][:LABELS_SHOWN]:
         lines += _label(label)

@@ -67,6 +67,11 @@ class StageTables:
         sessions = self.column("judgements", place.bucket, "session_id")
         return _where(pc.equal(sessions, sessions[place.row]))
 
+    def subjects(self, bucket: int, rows: I64) -> I64:
+        """Rows of all turns of the subjects of some rows: what a turn votes for may hang on its subject's others."""
+        codes = self.column("turns", bucket, "subject_id").dictionary_encode().indices.to_numpy()
+        return np.flatnonzero(np.isin(codes, codes[rows]))
+
     def column(self, name: str, bucket: int, column: str) -> pa.Array:
         """One column of one bucket."""
         with storage.open_parquet(self._path(name, bucket)) as file:

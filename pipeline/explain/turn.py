@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -14,9 +13,8 @@ from pipeline.errors import StageError
 from pipeline.explain.reasons import fired, moved
 from pipeline.explain.release import Release
 from pipeline.explain.tables import I64, Place, StageTables
-from pipeline.explain.voters import Voters, find_voters
+from pipeline.explain.voters import Voters, find_voters, silence
 from pipeline.jobs.curate import vote_options
-from pipeline.transforms.votes import votes
 
 # Turns shown on either side: what was asked, what went wrong, and the repair lie within three as a rule.
 WINDOW: Final = 3
@@ -58,7 +56,7 @@ def explain_turn(tables: StageTables, release: Release, place: Place, voters: Vo
     support = _supporting(candidates)
     voters = voters or voters_of(tables, release, turn["utterance"])
     return {
-        "turn": {name: _plain(turn[name]) for name in _SHOWN} | {"domain": judgement["domain"]},
+        "turn": {name: turn[name] for name in _SHOWN} | {"domain": judgement["domain"]},
         "session": {"id": judgement["session_id"], "turns": len(rows), "at": at + 1},
         "dialog": _dialog(tables, place.bucket, rows, judgements, at, support),
         "judgement": _judgement(tables, place, judgement),
@@ -159,7 +157,7 @@ def _became(release: Release, own: tuple[pa.Table, pa.Table, pa.Table], voters: 
     turn_id = own[0]["turn_id"][0].as_py()
     at = voters.vote_of(turn_id)
     if at is None:
-        outcome = next(iter(votes(*own, vote_options(curate_options(release)))[1]))
+        outcome = next(iter(silence(*own, vote_options(curate_options(release)))))
         return {"outcome": outcome, "vote": None, "example": None, "places": []}
     vote = voters.votes.slice(at, 1).to_pylist()[0]
     example = voters.example_of(turn_id)
@@ -178,8 +176,4 @@ def typical(voters: Voters, example: dict[str, Any]) -> str:
     """The turn whose wording an example has: of those with it, the first by id."""
     behind = set(example["provenance"]["turn_ids"])
     pairs = zip(voters.votes["turn_id"].to_pylist(), voters.votes["utterance"].to_pylist(), strict=True)
-    return str(next(turn for turn, said in pairs if turn in behind and said == example["utterance"]))
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
+    return str(min(pairs, key=lambda pair: (pair[0] not in behind, pair[1] != example["utterance"], pair[0]))[0])

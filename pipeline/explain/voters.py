@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.text import mapped, normalise
+from features.text import flat, mapped, normalise
 from pipeline.config import CurateOptions
 from pipeline.explain.tables import I64, StageTables
 from pipeline.jobs.curate import pool_options, vote_options
 from pipeline.transforms.pool import pool, standing
-from pipeline.transforms.votes import votes
+from pipeline.transforms.votes import VoteOptions, votes
 from schemas import EXAMPLE, VOTE
 
 
@@ -104,10 +104,9 @@ def find_voters(tables: StageTables, words: str, options: CurateOptions, models:
     for bucket in tables.buckets if words else ():
         rows = saying(tables.utterances(bucket), words)
         if len(rows):
-            turns, judgements, corrections = tables.judged(bucket, rows)
-            cast, outcomes = votes(turns, judgements, corrections, vote_options(options))
-            found.append((turns.select(["turn_id", "subject_id"]), judgements, cast))
-            silent.update({k: v for k, v in outcomes.items() if k != "vote"})
+            turns, judgements, cast, quiet = _of_bucket(tables, bucket, rows, vote_options(options))
+            found.append((turns, judgements, cast))
+            silent.update(quiet)
     if not found:
         nobody = pa.table({"turn_id": pa.array([], pa.string()), "subject_id": pa.array([], pa.string())})
         nothing = tables.read("judgements", tables.buckets[0], np.zeros(0, np.int64))
@@ -120,6 +119,32 @@ def find_voters(tables: StageTables, words: str, options: CurateOptions, models:
     frame, labels = standing(cast, pooled)
     number = frame["label"].to_numpy(np.int64)
     return Voters(turns, judgements, cast, dict(silent), _labels(cast, number, labels), number, pool(cast, pooled)[0])
+
+
+def _of_bucket(
+    tables: StageTables, bucket: int, rows: I64, options: VoteOptions
+) -> tuple[pa.Table, pa.Table, pa.Table, dict[str, int]]:
+    """Turns, judgements and votes of some rows, and why the others of them cast none."""
+    whole = tables.subjects(bucket, rows)
+    turns, judgements, corrections = tables.judged(bucket, whole)
+    cast, _ = votes(turns, judgements, corrections, options)
+    own = pa.array(np.isin(whole, rows))
+    turns, judgements = turns.filter(own), judgements.filter(own)
+    cast = cast.filter(pc.is_in(cast["turn_id"], value_set=flat(turns["turn_id"])))
+    quiet = pc.invert(pc.is_in(turns["turn_id"], value_set=flat(cast["turn_id"])))
+    why = silence(turns.filter(quiet), judgements.filter(quiet), corrections, options)
+    return turns.select(["turn_id", "subject_id"]), judgements, cast, why
+
+
+def silence(turns: pa.Table, judgements: pa.Table, corrections: pa.Table, options: VoteOptions) -> dict[str, int]:
+    """Why turns that cast no vote cast none: outcomes of stage curate to turns.
+
+    Without its subject's others a turn may look like one that votes; then it was not sure enough among them.
+    """
+    own = corrections.filter(pc.is_in(corrections["turn_id"], value_set=flat(turns["turn_id"])))
+    outcomes = votes(turns, judgements, own, options)[1]
+    unsure = outcomes.pop("vote", 0)
+    return dict(Counter(outcomes) + Counter({"uncertain": unsure}))
 
 
 def saying(utterances: pa.DictionaryArray, words: str) -> I64:
