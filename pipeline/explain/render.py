@@ -63,7 +63,7 @@ def _label(example: dict[str, Any]) -> list[str]:
             f"{'certified' if example['certified'] else 'not certified'}"
         ),
         *wrapped(
-            f"{counted(example['support'], 'user')} support it ({needs['min_users']} wanted), agreement "
+            f"supported by {counted(example['support'], 'user')} ({needs['min_users']} wanted), agreement "
             f"{figure(example['agreement'])} ({needs['min_agreement']:.2f} wanted), in "
             f"{counted(len(behind['turn_ids']), 'turn')}; later turns that support corrections: "
             f"{len(behind['supporting_turns'])}"

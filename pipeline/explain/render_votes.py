@@ -66,7 +66,7 @@ def _why(outcome: str, judgement: dict[str, Any], words: dict[str, Any], release
         "no_words": "nothing is left of the utterance without punctuation",
         "uncertain": _uncertain(judgement, options["confirm_below"]),
         "outside_split": f"its time is on the other side of curate.test_from {options['test_from']} than its user",
-        "below_support": f"{counted(words['for'] or 0, 'user')} support its label, {options['min_users']} are wanted",
+        "below_support": f"its label has {counted(words['for'] or 0, 'user')}, {options['min_users']} are wanted",
         "disagreement": f"{agreement}{options['min_agreement']:.2f} is wanted",
         "outvoted": "more users mean another thing by these words (or as many, and likelier)",
         "in_train": "the train split has an example of the same words, so test has none",

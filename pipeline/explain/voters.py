@@ -33,6 +33,8 @@ class Voters:
         Turns that cast no vote, by why.
     labels : list of dict
         One a split, locale and label: how many support it, and what became of it.
+    group : numpy.ndarray of int64
+        Of each label: those of one group are pooled against each other.
     label : numpy.ndarray of int64
         Place in `labels` of each vote.
     examples : pyarrow.Table
@@ -44,6 +46,7 @@ class Voters:
     votes: pa.Table
     silent: dict[str, int]
     labels: list[dict[str, Any]]
+    group: I64
     label: I64
     examples: pa.Table
 
@@ -62,7 +65,7 @@ class Voters:
         """
         at = self.vote_of(turn_id)
         own = None if at is None else int(self.label[at])
-        shown = [k for k, entry in enumerate(self.labels) if own is None or _beside(entry, self.labels[own])]
+        shown = [k for k in range(len(self.labels)) if own is None or self.group[k] == self.group[own]]
         shown.sort(key=lambda k: -self.labels[k]["users"])
         subjects = self.turns["subject_id"].unique()
         voted = pc.sum(pc.is_in(subjects, value_set=self.votes["subject_id"].combine_chunks())).as_py() or 0
@@ -80,11 +83,6 @@ class Voters:
             "labels": [self.labels[k] | {"this": k == own} for k in shown],
             "same_label_turns": same["turn_id"].to_pylist(),
         }
-
-
-def _beside(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two labels are pooled against each other."""
-    return (one["split"], one["locale"]) == (other["split"], other["locale"])
 
 
 def find_voters(tables: StageTables, words: str, options: CurateOptions, models: tuple[str, str]) -> Voters:
@@ -107,18 +105,26 @@ def find_voters(tables: StageTables, words: str, options: CurateOptions, models:
             turns, judgements, cast, quiet = _of_bucket(tables, bucket, rows, vote_options(options))
             found.append((turns, judgements, cast))
             silent.update(quiet)
+    none = np.zeros(0, np.int64)
     if not found:
-        nobody = pa.table({"turn_id": pa.array([], pa.string()), "subject_id": pa.array([], pa.string())})
-        nothing = tables.read("judgements", tables.buckets[0], np.zeros(0, np.int64))
-        return Voters(nobody, nothing, VOTE.empty(), {}, [], np.zeros(0, np.int64), EXAMPLE.empty())
+        turns = tables.read("turns", tables.buckets[0], none).select(["turn_id", "subject_id"])
+        judgements = tables.read("judgements", tables.buckets[0], none)
+        return Voters(turns, judgements, VOTE.empty(), {}, [], none, none, EXAMPLE.empty())
     turns, judgements, cast = (pa.concat_tables(part) for part in zip(*found, strict=True))
-    cast = cast.sort_by("turn_id")
-    pooled = pool_options(options, *models)
     if not cast.num_rows:
-        return Voters(turns, judgements, cast, dict(silent), [], np.zeros(0, np.int64), EXAMPLE.empty())
+        return Voters(turns, judgements, cast, dict(silent), [], none, none, EXAMPLE.empty())
+    cast, pooled = cast.sort_by("turn_id"), pool_options(options, *models)
     frame, labels = standing(cast, pooled)
-    number = frame["label"].to_numpy(np.int64)
-    return Voters(turns, judgements, cast, dict(silent), _labels(cast, number, labels), number, pool(cast, pooled)[0])
+    return Voters(
+        turns,
+        judgements,
+        cast,
+        dict(silent),
+        labels=_labels(cast, frame["label"].to_numpy(np.int64), labels),
+        group=labels.groupby(["split", "pool_key"]).ngroup().to_numpy(np.int64),
+        label=frame["label"].to_numpy(np.int64),
+        examples=pool(cast, pooled)[0],
+    )
 
 
 def _of_bucket(
