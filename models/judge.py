@@ -62,6 +62,27 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice)
 
 
+def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
+    """What the defect model sees of turns, and what each feature adds to their log-odds before calibration.
+
+    Parameters
+    ----------
+    signals : pyarrow.Table
+        n Signals rows.
+    models : Models
+
+    Returns
+    -------
+    design : Design
+        n rows.
+    contribution : numpy.ndarray, shape (n, features)
+        Of each turn by the booster that has not seen its subject; `judgement.reasons` holds the highest of them.
+    """
+    fold = subject_folds(signals["subject_id"], models.options.folds)
+    design = turn_design(signals, candidate_table(signals, models.prior, fold))
+    return design, models.defect.folds.contributions(design, fold)
+
+
 def _judgements(
     signals: pa.Table, models: Models, p_defect: F64, is_defect: Mask, blame: npt.NDArray[np.object_], reasons: pa.Array
 ) -> pa.Table:

@@ -2,6 +2,7 @@
 
     afterword run --input logs/ --format canonical --out out/ [--config run.toml] [-- --runner=FnApiRunner]
     afterword verify out/
+    afterword explain ID --out out/
 
 Exit codes are in docs/cli.md.
 """
@@ -83,6 +84,13 @@ def _parser() -> argparse.ArgumentParser:
     verify = commands.add_parser("verify", help="prove a release from its files alone")
     verify.add_argument("release", help="a release folder, or an output folder (its CURRENT is proved)")
     verify.set_defaults(run=_verify)
+    explain = commands.add_parser("explain", help="why a turn or an example is what it is")
+    explain.add_argument("id", metavar="ID", help="turn_id, or example_id (its first 8 characters will do)")
+    explain.add_argument("--out", required=True, metavar="PATH", help="output folder")
+    explain.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
+    explain.add_argument("--turns", action="store_true", help="list the ids of other users' turns, too")
+    explain.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    explain.set_defaults(run=_explain)
     return parser
 
 
@@ -206,6 +214,20 @@ def _verify(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     for proof in verify(folder):
         print(f"verified  {proof}")
     print(f"release   {folder}")
+    return 0
+
+
+def _explain(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from pipeline.explain.gather import explain
+    from pipeline.explain.render import render
+
+    told = explain(arguments.out.rstrip("/") or "/", arguments.id, arguments.release)
+    if arguments.json:
+        from pipeline import storage
+
+        print(storage.readable_json(told).decode(), end="")
+    else:
+        print(render(told, arguments.turns))
     return 0
 
 

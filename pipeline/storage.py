@@ -7,6 +7,8 @@ import io
 import json
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -131,6 +133,13 @@ def rows(path: str) -> int:
     """Rows of a Parquet file, by its footer."""
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
         return int(pq.read_metadata(pa.PythonFile(stream, mode="r")).num_rows)
+
+
+@contextmanager
+def open_parquet(path: str, dictionary: tuple[str, ...] = ()) -> Iterator[pq.ParquetFile]:
+    """A Parquet file of which only some columns or row groups are wanted; texts of `dictionary` are held once each."""
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+        yield pq.ParquetFile(pa.PythonFile(stream, mode="r"), read_dictionary=list(dictionary))
 
 
 def canonical_json(value: Any) -> bytes:

@@ -101,6 +101,19 @@ class Workspace:
                         f"run `afterword {upstream}` and what follows it again"
                     )
 
+    def agree(self, stage: str) -> None:
+        """Check that a stage and all that it was made from are whole and made from each other, whatever the code.
+
+        Raises
+        ------
+        StageError
+            If not.
+        """
+        for earlier, fingerprint in self._read(stage)["upstream"].items():
+            if self.fingerprint(earlier) != fingerprint:
+                raise StageError(f"{self.stage(stage)}: made from another run of {earlier}")
+            self.agree(earlier)
+
     def buckets(self, stage: str, name: str) -> list[int]:
         """Numbers of a table's buckets."""
         return self.bucket_numbers(self.table(stage, name))

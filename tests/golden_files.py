@@ -1,6 +1,7 @@
 """The contracts of the records as files: `python -m tests.golden_files` writes them, a test holds the code to them.
 
-A changed file in a diff is a changed contract: raise the record's version with it.
+A changed file in a diff is a changed contract: raise the record's version with it. Beside them the text of one
+explanation, made from the JSON next to it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from pipeline.explain.render import render
 from schemas import RECORDS, Record
 
 FOLDER: Final = Path(__file__).parent / "golden" / "schemas"
+EXPLAIN: Final = Path(__file__).parent / "golden" / "explain"
 
 
 def contract(record: Record) -> dict[str, Any]:
@@ -27,6 +30,11 @@ def text(record: Record) -> str:
     return json.dumps(contract(record), indent=2, ensure_ascii=False) + "\n"
 
 
+def explanation() -> str:
+    """The text of the example explanation."""
+    return render(json.loads((EXPLAIN / "example.json").read_text(encoding="utf-8")), turns=True) + "\n"
+
+
 def main() -> None:
     """Write every file, and remove those of records that are gone."""
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -34,6 +42,7 @@ def main() -> None:
         path.unlink()
     for record in RECORDS:
         (FOLDER / f"{record.name}.json").write_text(text(record), encoding="utf-8")
+    (EXPLAIN / "example.txt").write_text(explanation(), encoding="utf-8")
     print(f"{len(RECORDS)} files in {FOLDER}")
     from tests.golden_views import main as views
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apache_beam as beam
 
-from pipeline.config import parse_time
+from pipeline.config import CurateOptions, parse_time
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.jobs.context import Context, numbers, write_counts
 from pipeline.transforms.answers import ContextOptions
@@ -19,27 +19,15 @@ def run(context: Context) -> None:
     workspace.begin("curate")
     options = context.config.curate
     trained, ingested = workspace.facts("train"), workspace.facts("ingest")
-    test_from = parse_time(options.test_from, "curate.test_from") if options.test_from else None
     cast = CastVotes(
         workspace.table("ingest", "turns"),
         workspace.table("label", "judgements"),
         workspace.table("label", "corrections"),
-        VoteOptions(
-            options.confirm_below,
-            options.test_share,
-            ContextOptions(options.context_turns, options.context_chars),
-            test_from,
-        ),
+        vote_options(options),
     )
     pooled = PoolVotes(
         workspace.table("curate", "examples"),
-        PoolOptions(
-            options.min_users,
-            options.min_agreement,
-            options.answer_min_users,
-            trained["defect_model_id"],
-            trained["correction_model_id"],
-        ),
+        pool_options(options, trained["defect_model_id"], trained["correction_model_id"]),
     )
     curate = Curate(cast, pooled, ingested["buckets"], context.shuffle_mode, workspace.spill("curate"))
 
@@ -56,4 +44,22 @@ def run(context: Context) -> None:
             "kept": by_outcome(counts, closing=True).get("kept", 0),
             "gates": [gate],
         },
+    )
+
+
+def vote_options(options: CurateOptions) -> VoteOptions:
+    """What of the configuration decides which turns vote."""
+    test_from = parse_time(options.test_from, "curate.test_from") if options.test_from else None
+    context = ContextOptions(options.context_turns, options.context_chars)
+    return VoteOptions(options.confirm_below, options.test_share, context, test_from)
+
+
+def pool_options(options: CurateOptions, defect_model_id: str, correction_model_id: str) -> PoolOptions:
+    """What of the configuration decides which labels become examples."""
+    return PoolOptions(
+        options.min_users,
+        options.min_agreement,
+        options.answer_min_users,
+        defect_model_id,
+        correction_model_id,
     )

@@ -71,6 +71,31 @@ def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int
         return EXAMPLE.empty(), {}
     # Sums of floats depend on their order, and a shuffle has none.
     votes = votes.sort_by("turn_id")
+    frame, labels = standing(votes, options)
+    outcome = labels["outcome"].to_numpy()[frame["label"].to_numpy()]
+    kept = labels[labels["outcome"] == "kept"]
+    outcomes = {str(k): int(v) for k, v in pd.Series(outcome).value_counts().items()}
+    outcomes["de_duplicated"] = outcomes.get("kept", 0) - len(kept)
+    outcomes["kept"] = len(kept)
+    return _examples(votes, frame, kept, options), outcomes
+
+
+def standing(votes: pa.Table, options: PoolOptions) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """How each label of whole utterances stands: its support, its agreement, and what becomes of it.
+
+    Parameters
+    ----------
+    votes : pyarrow.Table
+        VOTE rows sorted by turn_id; all votes of an utterance are in one table.
+    options : PoolOptions
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Scalars of the votes, in order; `label` is the vote's row of `labels`.
+    labels : pandas.DataFrame
+        `split, pool_key, label_id, support, users, probability, agreement, wins, outcome`.
+    """
     frame = _frame(votes)
     labels = _labels(frame)
     least = np.where(labels["answer"], options.answer_min_users, options.min_users)
@@ -85,12 +110,7 @@ def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int
     kept = labels["outcome"] == "kept"
     leaks = kept & (labels["split"] == "test") & words.isin(words[kept & (labels["split"] == "train")])
     labels.loc[leaks, "outcome"] = "in_train"
-    outcome = labels["outcome"].to_numpy()[frame["label"].to_numpy()]
-    kept = labels[labels["outcome"] == "kept"]
-    outcomes = {str(k): int(v) for k, v in pd.Series(outcome).value_counts().items()}
-    outcomes["de_duplicated"] = outcomes.get("kept", 0) - len(kept)
-    outcomes["kept"] = len(kept)
-    return _examples(votes, frame, kept, options), outcomes
+    return frame, labels
 
 
 def _frame(votes: pa.Table) -> pd.DataFrame:

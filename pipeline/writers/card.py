@@ -36,8 +36,8 @@ def card(manifest: dict[str, Any]) -> str:
         *_views(manifest["files"]),
         "## How sure",
         "",
-        f"- Defects: {_threshold(manifest['thresholds']['defect'])}",
-        f"- Corrections: {_threshold(manifest['thresholds']['correction'])}",
+        f"- Defects: {threshold_words(manifest['thresholds']['defect'])}",
+        f"- Corrections: {threshold_words(manifest['thresholds']['correction'])}",
         f"- Labels: {manifest['training']['labels']}; {manifest['training']['gold_turns']:,} turns with gold.",
         "",
         *_quarantined(manifest["quarantine"]),
@@ -95,7 +95,8 @@ def _views(files: dict[str, dict[str, Any]]) -> list[str]:
     return ["## Views", "", "| view | rows | what |", "|---|---|---|", *lines, ""]
 
 
-def _threshold(facts: dict[str, Any]) -> str:
+def threshold_words(facts: dict[str, Any]) -> str:
+    """A threshold of the manifest in a sentence: its value, what it was chosen for, what is proved of it."""
     used = f"p >= {facts['value']:.3f}, estimated for precision {facts['wished']:.2f}"
     if facts["certified_at"] is None:
         return f"{used}; no threshold is certified."

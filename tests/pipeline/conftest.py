@@ -39,3 +39,16 @@ def released(log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("released") / "out"
     assert afterword("run", "--input", log, *SETTINGS, "--out", out) == 0
     return out
+
+
+@pytest.fixture(scope="session")
+def repaired(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An output folder after one run over a log with accepted corrections. Read it; copy it before changing it."""
+    from repairs import SETTINGS, write_log
+    from synthetic import afterword
+
+    folder = tmp_path_factory.mktemp("repaired")
+    (folder / "log").mkdir()
+    log = write_log(folder / "log")
+    assert afterword("run", "--input", log, *SETTINGS, "--out", folder / "out") == 0
+    return folder / "out"

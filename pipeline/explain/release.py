@@ -1,0 +1,127 @@
+"""A release read for one example: which it is, what it holds of the example, and where its rows lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from features.text import flat
+from pipeline import manifest as manifests
+from pipeline import storage
+from pipeline.errors import ConfigError, InputError, StageError
+from pipeline.publish import publisher
+
+# An id may be cut to so many characters: 32 bits, enough for one among a hundred thousand most of the time.
+SHORTEST_PREFIX: Final = 8
+# Columns by which a view's row names its example, the first that it has.
+_KEYS: Final = ("example_id", "id")
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release's folder and manifest."""
+
+    folder: str
+    manifest: dict[str, Any]
+    is_current: bool
+
+    @property
+    def id(self) -> str:
+        """The release id."""
+        return str(self.manifest["release_id"])
+
+    def find(self, name: str) -> dict[str, Any] | None:
+        """The example of this id, or the only one whose id begins so; None where there is none.
+
+        Raises
+        ------
+        InputError
+            If several begin so.
+        """
+        exact, begun = [], []
+        for path in self._files("lineage"):
+            ids = self._column(path, "example_id")
+            rows = np.flatnonzero(flat(pc.starts_with(ids, name)).to_numpy(zero_copy_only=False)).tolist()
+            begun += [(path, row, ids[row].as_py()) for row in rows]
+        exact = [hit for hit in begun if hit[2] == name]
+        hits = exact or (begun if len(name) >= SHORTEST_PREFIX else [])
+        if len(hits) > 1:
+            some = ", ".join(hit[2] for hit in hits[:3])
+            raise InputError(f"{name}: {len(hits)} examples begin so ({some} ...); give more of the id")
+        return self._row(*hits[0][:2]) if hits else None
+
+    def of_turn(self, turn_id: str) -> list[tuple[dict[str, Any], str]]:
+        """The examples that a turn is behind, and as what: `voted` (one at most) goes before `supports`."""
+        found = []
+        for member, role in (("turn_ids", "voted"), ("supporting_turns", "supports")):
+            for path in self._files("lineage"):
+                lists = flat(self._column(path, "provenance")).field(member)
+                owners = pc.list_parent_indices(lists).filter(pc.equal(lists.flatten(), turn_id))
+                found += [(self._row(path, row), role) for row in owners.to_pylist()]
+        return found
+
+    def places(self, example: dict[str, Any]) -> list[dict[str, Any]]:
+        """Where the example's rows stand: view, file, row from 0."""
+        found = []
+        for path in self.manifest["files"]:
+            view, _, name = path.partition("/data/")
+            key = self._key(path) if name.startswith(example["split"]) else None
+            if key is not None:
+                equal = pc.equal(self._column(path, key), example["example_id"])
+                rows = np.flatnonzero(flat(equal).to_numpy(zero_copy_only=False)).tolist()
+                found += [{"view": view, "file": path, "row": row} for row in rows]
+        return found
+
+    def examples(self) -> int:
+        """How many examples there are."""
+        return sum(self.manifest["files"][path]["rows"] for path in self._files("lineage"))
+
+    def _files(self, view: str) -> list[str]:
+        return [path for path in self.manifest["files"] if path.startswith(f"{view}/data/")]
+
+    def _key(self, path: str) -> str | None:
+        with storage.open_parquet(storage.join(self.folder, path)) as file:
+            return next((k for k in _KEYS if k in file.schema_arrow.names), None)
+
+    def _column(self, path: str, column: str) -> pa.ChunkedArray:
+        with storage.open_parquet(storage.join(self.folder, path)) as file:
+            return file.read(columns=[column])[column]
+
+    def _row(self, path: str, row: int) -> dict[str, Any]:
+        with storage.open_parquet(storage.join(self.folder, path)) as file:
+            for group in range(file.metadata.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                if row < rows:
+                    return dict(file.read_row_group(group).slice(row, 1).to_pylist()[0])
+                row -= rows
+        raise StageError(f"{path}: {row} rows fewer than its ids; run `afterword verify`")
+
+
+def open_release(out: str, name: str | None) -> Release:
+    """The release that CURRENT names, or the one whose id is given or begins as given.
+
+    Raises
+    ------
+    ConfigError
+        If no release, or more than one, has the id asked for, or the store has no CURRENT.
+    StageError
+        If there is no release yet.
+    """
+    current = publisher(out).current() if storage.is_local(out) else None
+    if name is None and not storage.is_local(out):
+        raise ConfigError(f"{out}: no CURRENT is kept on this store; give --release")
+    if name is None:
+        if current is None:
+            raise StageError(f"{out}: no release is current; run `afterword run` first, or give --release")
+        name = current
+    ids = [path.rsplit("/", 2)[-2] for path in storage.files(storage.join(out, "releases"), f"*/{manifests.NAME}")]
+    found = [i for i in ids if i == name or (len(name) >= SHORTEST_PREFIX and i.startswith(name))]
+    if len(found) != 1:
+        held = ", ".join(i[:12] for i in ids[:5]) or "none"
+        raise ConfigError(f"--release {name}: {len(found)} of the releases of {out} begin so; there are: {held}")
+    folder = storage.join(out, "releases", found[0])
+    return Release(folder, manifests.read(folder), found[0] == current)
