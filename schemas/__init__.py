@@ -6,6 +6,7 @@ from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT
 from schemas.record import Column, Record
 from schemas.signals import SIGNALS
 from schemas.stage import COUNT, FILE, INPUT
+from schemas.truth import TRUTH
 from schemas.turn import (
     ASR_HYPOTHESIS,
     GOLD,
@@ -33,6 +34,7 @@ RECORDS: tuple[Record, ...] = (
     COUNT,
     INPUT,
     FILE,
+    TRUTH,
 )
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "SOURCE",
     "SPLITS",
     "TIME",
+    "TRUTH",
     "TURN",
     "VOTE",
     "Column",
