@@ -52,5 +52,3 @@ def lines(members: dict[str, pa.Array]) -> bytes:
 def present(table: pa.Table) -> list[str]:
     """Columns that hold anything."""
     return [name for name in table.column_names if table[name].null_count < max(table.num_rows, 1)]
-
-

@@ -224,4 +224,3 @@ def _hours(numbers: np.random.Generator, n: int) -> F64:
     peak = numbers.choice(len(_PEAKS), n, p=share)
     hours = mean[peak] + spread[peak] * numbers.standard_normal(n)
     return np.clip(hours, *_AWAKE) + numbers.random(n) * 0.25
-

@@ -1,7 +1,8 @@
-"""A real, deliberately weak NLU: a linear model over word pairs, and a slot finder, trained on a part of the phrase book.
+"""A real, deliberately weak NLU: a linear model over word pairs, and a slot finder.
 
-Some templates and some device names it has never seen, and of some intents only a few sentences; so it misreads the same
-words for everybody who says them. Its n-best and scores are the models' own.
+They are trained on a part of the phrase book. Some templates and some device names they have never seen, and of some
+intents only a few sentences; so they misread the same words for everybody who says them. The n-best and its scores are
+the models' own.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from simulator.slots import Label, Slot, SlotFinder, source_of
 
 F64 = npt.NDArray[np.float64]
 
-# What training leaves out: templates, values of names and of free text; and intents of which it has few sentences.
+# What training leaves out: templates, values of names and of free text, sentences that correct; and intents of which it
+# has few sentences.
 _UNSEEN_TEMPLATES: Final = 0.2
 _UNKNOWN_VALUES: Final = 0.2
+_UNSEEN_CORRECTIONS: Final = 0.6
 _THIN_INTENTS: Final = 0.2
 _THIN: Final = 12
 _MOST: Final = 150
@@ -101,9 +104,7 @@ def train(book: PhraseBook, grammar: Grammar, lists: Lists, seed: int) -> Nlu:
     seed : int
     """
     numbers = np.random.default_rng([seed, 13])
-    label_of = [
-        (w.domain, w.intent, fixed) for w, fixed in zip(book.wishes, book.fixed, strict=True)
-    ]
+    label_of = [(w.domain, w.intent, fixed) for w, fixed in zip(book.wishes, book.fixed, strict=True)]
     labels = sorted(set(label_of))
     at = {label: k for k, label in enumerate(labels)}
     target = np.array([at[label_of[w]] for w in book.wish.tolist()])
@@ -119,14 +120,14 @@ def train(book: PhraseBook, grammar: Grammar, lists: Lists, seed: int) -> Nlu:
 def _training_rows(
     book: PhraseBook, target: npt.NDArray[np.int64], labels: int, numbers: np.random.Generator
 ) -> list[int]:
-    """Sentences to train on, in order: corrections never, of thin intents few."""
+    """Sentences to train on, in order; of thin intents few."""
     template = np.array([s.template for s in book.sentences])
     unseen = numbers.random(template.max() + 1) < _UNSEEN_TEMPLATES
     most = np.where(numbers.random(labels) < _THIN_INTENTS, _THIN, _MOST)
-    usable = (template != CORRECTION) & ~((template >= 0) & unseen[template])
+    usable = np.where(template >= 0, ~unseen[template], True)
+    usable &= (template != CORRECTION) | (numbers.random(len(template)) >= _UNSEEN_CORRECTIONS)
     # An intent whose templates are all left out has to be known by something.
-    lacking = np.bincount(target[usable], minlength=labels)[target] == 0
-    usable |= lacking & (template != CORRECTION)
+    usable |= np.bincount(target[usable], minlength=labels)[target] == 0
     left = most.copy()
     rows = []
     for k in numbers.permutation(np.flatnonzero(usable)).tolist():
@@ -139,7 +140,7 @@ def _training_rows(
 def _values(
     book: PhraseBook, grammar: Grammar, lists: Lists, numbers: np.random.Generator
 ) -> tuple[dict[str, dict[str, list[str]]], set[str], dict[str, int]]:
-    """What the finder knows of each list that the book's slots come from: a part of the open ones, all of the others."""
+    """What the finder knows of each list that slots come from: a part of the open ones, all of the others."""
     spoken: dict[str, dict[str, dict[str, None]]] = {}
     factors: dict[str, int] = {}
     for sentence, wish in zip(book.sentences, book.wish.tolist(), strict=True):

@@ -37,6 +37,9 @@ class Rates:
         Score below which it may ask whether it understood.
     confirm : float
         Of the turns below `confirm_below`, those in which it asks.
+    confirm_repair : float
+        Of requests by which a user sets something right, those after which it asks whether it understood now: once
+        bitten, an assistant is careful.
     second_guess : float
         Of denied confirmations, those after which the system offers its second interpretation.
     error : float
@@ -79,10 +82,11 @@ class Rates:
     misheard: float = 0.10
     fallback_below: float = 0.15
     confirm_below: float = 0.45
-    confirm: float = 0.5
+    confirm: float = 0.35
+    confirm_repair: float = 0.6
     second_guess: float = 0.35
     error: float = 0.005
-    rephrase: float = 0.34
+    rephrase: float = 0.4
     repeat: float = 0.08
     correct: float = 0.13
     deny: float = 0.12

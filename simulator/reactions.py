@@ -93,9 +93,7 @@ def shares(rates: Rates) -> F64:
     return table
 
 
-def next_moves(
-    table: F64, situation: I64, people: Users, at: I64, tries: I64, numbers: np.random.Generator
-) -> I64:
+def next_moves(table: F64, situation: I64, people: Users, at: I64, tries: I64, numbers: np.random.Generator) -> I64:
     """The next move of each of the users `at`.
 
     Parameters

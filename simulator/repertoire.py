@@ -80,7 +80,6 @@ class Repertoire:
     done: list[str]
     asked: list[str]
 
-
     @property
     def domains(self) -> int:
         """Domains that requests may be of."""
@@ -128,9 +127,7 @@ def repertoire(grammar: Grammar, lists: Lists, options: SimulateOptions) -> Repe
     )
 
 
-def _interpreted(
-    book: PhraseBook, grammar: Grammar, lists: Lists, heard: Heard, seed: int
-) -> list[list[Hypothesis]]:
+def _interpreted(book: PhraseBook, grammar: Grammar, lists: Lists, heard: Heard, seed: int) -> list[list[Hypothesis]]:
     """N-best of each recognition; every distinct text is read once."""
     nlu = train(book, grammar, lists, seed)
     texts = list(dict.fromkeys(chain.from_iterable(heard.texts)))
@@ -177,9 +174,7 @@ def _corrections(book: PhraseBook) -> I64:
 
 
 def _nbest(heard: Heard, lists_of: list[list[Hypothesis]]) -> pa.ListArray:
-    rows = [
-        [_interpretation(h, texts[0]) for h in nbest] for texts, nbest in zip(heard.texts, lists_of, strict=True)
-    ]
+    rows = [[_interpretation(h, texts[0]) for h in nbest] for texts, nbest in zip(heard.texts, lists_of, strict=True)]
     return pa.array(rows, pa.list_(INTERPRETATION))
 
 
@@ -205,4 +200,3 @@ def _candidate_ids(readings: list[Reading]) -> list[str]:
         for r in readings
     ]
     return hex_id(flatten(pa.array(rows, pa.list_(INTERPRETATION))).candidate_id)
-

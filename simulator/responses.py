@@ -118,7 +118,9 @@ def _sentence(reading: Reading, form: int) -> str:
     if "{thing}" in verb:
         thing, used = _thing(reading.domain, slots)
         verb, _ = verb.replace("{thing}", thing), said.add(used)
-    details = [_DETAILS[name].format(slots[name].lstrip("-")) for name in _DETAILS if name in slots and name not in said]
+    details = [
+        _DETAILS[name].format(slots[name].lstrip("-")) for name in _DETAILS if name in slots and name not in said
+    ]
     return " ".join([verb, *details])
 
 

@@ -273,18 +273,20 @@ class Block:
 
     def _actions(self, move: I64, recognition: I64, right: I64, question: I64, guess: I64) -> tuple[I64, I64]:
         """What the system does, and with which reading."""
-        rates, chance = self._world.options.rates, self._numbers.random((4, len(move)))
+        rates, chance = self._world.options.rates, self._numbers.random((5, len(move)))
         top, score = self._world.known.top[recognition], self._world.known.score[recognition]
         request = move <= Move.CORRECT
         unsure = request & (score < rates.fallback_below)
+        repair = request & (move >= Move.REPHRASE) & (chance[4] < rates.confirm_repair)
         action = np.select(
             [
                 request & (chance[0] < rates.error),
                 unsure & (chance[1] < _ASKS_BACK),
                 unsure,
                 request & (score < rates.confirm_below) & (chance[2] < rates.confirm),
+                repair,
             ],
-            [Action.ERROR, Action.CLARIFY, Action.FALLBACK, Action.CONFIRM],
+            [Action.ERROR, Action.CLARIFY, Action.FALLBACK, Action.CONFIRM, Action.CONFIRM],
             Action.EXECUTE,
         )
         understood = ~request & (top == right)

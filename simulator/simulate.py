@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow.compute as pc
 
 from simulator.grammar import Grammar
@@ -38,8 +39,8 @@ class Plan(NamedTuple):
 class Summary:
     """What was simulated, for the closing table."""
 
+    talked: npt.NDArray[np.bool_]
     turns: int = 0
-    users: int = 0
     sessions: int = 0
     domains: int = 0
     wrong: int = 0
@@ -47,7 +48,11 @@ class Summary:
     files: int = 0
     seconds: float = 0.0
     seconds_prepared: float = 0.0
-    talked: set[int] = field(default_factory=set, repr=False)
+
+    @property
+    def users(self) -> int:
+        """Users who said anything."""
+        return int(self.talked.sum())
 
 
 def simulate(out: Path, options: SimulateOptions) -> Summary:
@@ -69,12 +74,18 @@ def simulate(out: Path, options: SimulateOptions) -> Summary:
         if (out / name).exists():
             raise SimulatorError(f"{out / name}: is there already; give another --out, or remove it")
     world = prepared(options)
+    ready = time.monotonic() - begun
+    summary = write_log(out, world)
+    summary.seconds, summary.seconds_prepared = time.monotonic() - begun, ready
+    return summary
+
+
+def write_log(out: Path, world: World) -> Summary:
+    """Simulate and write all blocks of a world, one after the other."""
     tables = LogTables(world)
-    summary = Summary(domains=world.known.domains, seconds_prepared=time.monotonic() - begun)
-    for plan in plans(options):
+    summary = Summary(np.zeros(world.options.population, bool), domains=world.known.domains)
+    for plan in plans(world.options):
         _write(out, plan, world, tables, summary)
-    summary.users = len(summary.talked)
-    summary.seconds = time.monotonic() - begun
     return summary
 
 
@@ -149,7 +160,7 @@ def _write(out: Path, plan: Plan, world: World, tables: LogTables, summary: Summ
     summary.wrong += int(turns.wrong.sum())
     summary.wrong_listed += int((turns.wrong & (rank != ABSENT)).sum())
     summary.files += 1
-    summary.talked.update(np.unique(people.number[turns.user]).tolist())
+    summary.talked[people.number[turns.user]] = True
 
 
 def closing_table(summary: Summary, out: Path) -> str:
@@ -169,4 +180,3 @@ def closing_table(summary: Summary, out: Path) -> str:
     ]
     lines = [f"{name:<12}{value:>12}   {note}".rstrip() for name, value, note in rows]
     return "\n".join([*lines, "", f"next      afterword run --input {out / 'logs'} --format canonical --out OUT"])
-

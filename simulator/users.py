@@ -1,4 +1,4 @@
-"""Who the users are: what they like to ask for, how they react, what they speak into. All follows from seed and number."""
+"""Who the users are: what they like to ask for, how they react, what they speak into. It follows from the seed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HABIT: Final = 0.75
 # Spread of activity (of its logarithm), and how many times the median the busiest user talks.
 _SPREAD: Final = 0.7
 _BUSIEST: Final = 5.0
-# Times that a user tries again before giving up: one to four.
+# Times that a user tries a wish before giving up: one to four, mostly three or four.
 _PATIENCE: Final = 4
 CHANNELS: Final = ("speaker", "phone", "wall panel")
 _CHANNELS_UP_TO: Final = (0.7, 0.9, 1.0)
@@ -83,7 +83,7 @@ def users(first: int, last: int, wish_weight: F64, no_consent: float, seed: int)
         mumbles=0.4 + 1.2 * uniform(seed, number, 2),
         speaks_up=0.5 + uniform(seed, number, 3),
         polite=2.0 * uniform(seed, number, 4),
-        patience=1 + (uniform(seed, number, 5) * _PATIENCE).astype(np.int64),
+        patience=1 + (np.sqrt(uniform(seed, number, 5)) * _PATIENCE).astype(np.int64),
         channel=np.searchsorted(_CHANNELS_UP_TO, uniform(seed, number, 6), side="right"),
         app_version=(uniform(seed, number, 7) * len(APP_VERSIONS)).astype(np.int64),
         consent=uniform(seed, number, 8) >= no_consent,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +18,7 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     """A Parquet file."""
     temporary = _beside(path)
     pq.write_table(table, temporary, compression="zstd")
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def write_packed(data: bytes, path: Path) -> None:
@@ -27,7 +26,7 @@ def write_packed(data: bytes, path: Path) -> None:
     temporary = _beside(path)
     with temporary.open("wb") as raw, gzip.GzipFile("", "wb", _GZIP_LEVEL, raw, mtime=0) as packed:
         packed.write(data)
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def _beside(path: Path) -> Path:
