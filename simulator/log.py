@@ -16,8 +16,9 @@ from schemas.truth import MOVES
 from simulator.hearing import SLIPS
 from simulator.jsonl import as_json, lines, present
 from simulator.repertoire import ABSENT
-from simulator.sessions import Action, Turns, World
+from simulator.sessions import Turns
 from simulator.users import APP_VERSIONS, CHANNELS, Users
+from simulator.world import Action, World
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]

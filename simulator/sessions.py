@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from enum import IntEnum
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from simulator.hearing import SLIPS
-from simulator.options import SimulateOptions
-from simulator.reactions import Move, Situation, next_moves, shares
-from simulator.repertoire import Repertoire
+from simulator.assistant import Assistant
+from simulator.reactions import Move, Situation, next_moves
 from simulator.users import Users, wishes_of, wording
+from simulator.world import Action, World
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -22,8 +19,6 @@ Mask = npt.NDArray[np.bool_]
 
 # A session goes on for so many turns at most.
 MOST_TURNS: Final = 16
-# Of answers that failed for want of belief, those that ask back; the others say that nothing was understood.
-_ASKS_BACK: Final = 0.4
 # Median seconds to the next request by situation (the answer is spoken in that time), and the spread of its logarithm.
 _PAUSE: Final = {
     Situation.SERVED: 22.0,
@@ -39,20 +34,6 @@ _PAUSE_SPREAD: Final = 0.5
 _PAUSES: Final = (1.2, 240.0)
 # Of the pause, what passes where the answer is cut short.
 _CUT_SHORT: Final = 0.5
-
-
-class Action(IntEnum):
-    """What the system does with a turn."""
-
-    EXECUTE = 0
-    CONFIRM = 1
-    FALLBACK = 2
-    CLARIFY = 3
-    ERROR = 4
-    SORRY = 5
-    OKAY = 6
-    WELCOME = 7
-    HANDOFF = 8
 
 
 @dataclass(frozen=True)
@@ -105,74 +86,6 @@ def joined(parts: list[Turns]) -> Turns:
     return Turns(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Turns)))
 
 
-@dataclass(frozen=True)
-class World:
-    """What does not change from block to block.
-
-    Attributes
-    ----------
-    known : Repertoire
-    options : SimulateOptions
-    texts : dict
-        The system's own texts by action.
-    """
-
-    known: Repertoire
-    options: SimulateOptions
-    texts: dict[Action, list[str]]
-
-    @cached_property
-    def moves(self) -> F64:
-        """Shares of moves by situation."""
-        return shares(self.options.rates)
-
-    @cached_property
-    def wish_cumulative(self) -> F64:
-        """Running sum of how often wishes are had."""
-        return np.cumsum(self.known.wish_weight)
-
-    @cached_property
-    def said_cumulative(self) -> F64:
-        """Running sum of how often sentences are said; each wish adds 1."""
-        return np.cumsum(self.known.sentence_weight)
-
-    @cached_property
-    def acts(self) -> I64:
-        """Wish that stands for each move; -1 for requests and the end."""
-        names = {
-            Move.DENY: "negate",
-            Move.AFFIRM: "affirm",
-            Move.CANCEL: "cancel",
-            Move.THANK: "thank",
-            Move.HUMAN: "human",
-        }
-        return np.array([self.known.book.acts(names[m]) if m in names else -1 for m in Move])
-
-    @cached_property
-    def kin(self) -> tuple[I64, I64, I64]:
-        """Wishes in the order of their intents; first place and number of each wish's intent in it."""
-        book = self.known.book
-        frames = [(w.domain, w.intent) for w in book.wishes]
-        number = {frame: k for k, frame in enumerate(dict.fromkeys(frames))}
-        group = np.array([number[f] for f in frames])
-        order = np.argsort(group, kind="stable")
-        size = np.bincount(group)
-        return order, (np.cumsum(size) - size)[group], size[group]
-
-    @cached_property
-    def text_offsets(self) -> dict[Action, int]:
-        """Number of the first response of each action's texts."""
-        at, offsets = 2 * len(self.known.readings), {}
-        for action, said in self.texts.items():
-            offsets[action], at = at, at + len(said)
-        return offsets
-
-    @cached_property
-    def responses(self) -> list[str]:
-        """Text of each response."""
-        return [*self.known.done, *self.known.asked, *(t for said in self.texts.values() for t in said)]
-
-
 class Block:
     """Sessions of one block of users.
 
@@ -185,6 +98,7 @@ class Block:
 
     def __init__(self, world: World, people: Users, numbers: np.random.Generator) -> None:
         self._world, self._people, self._numbers = world, people, numbers
+        self._assistant = Assistant(world, people, numbers)
 
     def run(self, at: I64) -> Turns:
         """One session for each of the users `at`, to its end.
@@ -205,12 +119,13 @@ class Block:
             sentence = self._sentences(move, wish, sentence, at)
             tries = np.where(move <= Move.REFINE, 1, tries + ((move >= Move.REPHRASE) & (move <= Move.CORRECT)))
             act = world.acts[move]
-            spoken = np.where(act >= 0, self._act_sentences(act), sentence)
-            recognition = self._recognitions(spoken, at)
+            spoken = np.where(move == Move.CORRECT, world.known.correction[wish], sentence)
+            spoken = np.where(act >= 0, self._act_sentences(act), spoken)
+            recognition = self._assistant.hears(spoken, at)
             goal = world.known.right[wish]
             right = np.where(act >= 0, world.known.right[act], goal)
-            action, shown = self._actions(move, recognition, right, question, guess)
-            response = self._responses(action, shown)
+            action, shown = self._assistant.acts(move, recognition, right, question, guess)
+            response = self._assistant.answers(action, shown)
             wrong = world.known.top[recognition] != right
             satisfied = np.where(
                 act >= 0,
@@ -220,9 +135,9 @@ class Block:
             columns = (session, np.full(len(at), step), at, move, action, recognition, response, right)
             parts.append(Turns(*columns, pause, barge, wrong, satisfied))
             situation = _situations(move, action, shown, goal, wrong)
-            request = move <= Move.CORRECT
             question = np.where(action == Action.CONFIRM, shown, -1)
-            guess = np.where(request & (action == Action.CONFIRM), world.known.second[recognition], -1)
+            second = world.known.second[recognition]
+            guess = np.where((move <= Move.CORRECT) & (question >= 0) & (second != question), second, -1)
             move = next_moves(world.moves, situation, self._people, at, tries, numbers)
             pause, barge = self._reaction_times(situation, move)
             going = move != Move.END
@@ -242,17 +157,13 @@ class Block:
 
     def _sentences(self, move: I64, wish: I64, last: I64, at: I64) -> I64:
         """The sentence of each request; other moves keep the last."""
-        known, numbers = self._world.known, self._numbers
+        numbers = self._numbers
         usual = self._said(wish, wording(self._people, at, wish, self._world.options.seed, numbers))
         other = self._said(wish, numbers.random(len(wish)))
         for _ in range(2):
             other = np.where(other == last, self._said(wish, numbers.random(len(wish))), other)
-        correction = known.correction[wish]
-        return np.select(
-            [(move == Move.REQUEST) | (move == Move.REFINE), move == Move.REPHRASE, move == Move.CORRECT],
-            [usual, other, correction],
-            last,
-        )
+        fresh = (move == Move.REQUEST) | (move == Move.REFINE)
+        return np.select([fresh, move == Move.REPHRASE], [usual, other], last)
 
     def _act_sentences(self, act: I64) -> I64:
         return self._said(np.maximum(act, 0), self._numbers.random(len(act)))
@@ -264,52 +175,6 @@ class Block:
         before = np.where(first > 0, cumulative[first - 1], 0.0)
         found = np.searchsorted(cumulative, before + chance * (cumulative[last] - before), side="right")
         return np.clip(found, first, last)
-
-    def _recognitions(self, sentence: I64, at: I64) -> I64:
-        numbers, rate = self._numbers, self._world.options.rates.misheard
-        slip = 1 + (numbers.random(len(at)) * SLIPS).astype(np.int64)
-        misheard = numbers.random(len(at)) < rate * self._people.mumbles[at]
-        return sentence * (SLIPS + 1) + np.where(misheard, slip, 0)
-
-    def _actions(self, move: I64, recognition: I64, right: I64, question: I64, guess: I64) -> tuple[I64, I64]:
-        """What the system does, and with which reading."""
-        rates, chance = self._world.options.rates, self._numbers.random((5, len(move)))
-        top, score = self._world.known.top[recognition], self._world.known.score[recognition]
-        request = move <= Move.CORRECT
-        unsure = request & (score < rates.fallback_below)
-        repair = request & (move >= Move.REPHRASE) & (chance[4] < rates.confirm_repair)
-        action = np.select(
-            [
-                request & (chance[0] < rates.error),
-                unsure & (chance[1] < _ASKS_BACK),
-                unsure,
-                request & (score < rates.confirm_below) & (chance[2] < rates.confirm),
-                repair,
-            ],
-            [Action.ERROR, Action.CLARIFY, Action.FALLBACK, Action.CONFIRM, Action.CONFIRM],
-            Action.EXECUTE,
-        )
-        understood = ~request & (top == right)
-        offers = (move == Move.DENY) & (guess >= 0) & (chance[3] < rates.second_guess)
-        for what, taken in (
-            (Move.DENY, np.where(offers, Action.CONFIRM, Action.SORRY)),
-            (Move.CANCEL, Action.OKAY),
-            (Move.THANK, Action.WELCOME),
-            (Move.HUMAN, Action.HANDOFF),
-        ):
-            action = np.where(understood & (move == what), taken, action)
-        shown = np.where(understood & offers, guess, top)
-        shown = np.where(understood & (move == Move.AFFIRM) & (question >= 0), question, shown)
-        return action, shown
-
-    def _responses(self, action: I64, shown: I64) -> I64:
-        readings = len(self._world.known.readings)
-        response = np.where(action == Action.CONFIRM, readings + shown, shown)
-        chance = self._numbers.random(len(action))
-        for what, said in self._world.texts.items():
-            one = self._world.text_offsets[what] + (chance * len(said)).astype(np.int64)
-            response = np.where(action == what, one, response)
-        return response
 
     def _reaction_times(self, situation: I64, move: I64) -> tuple[F64, Mask]:
         """Seconds to the next request, and whether it cuts the answer short."""

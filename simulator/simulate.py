@@ -17,8 +17,9 @@ from simulator.lists import load
 from simulator.log import START, LogTables, placed
 from simulator.options import SimulateOptions, SimulatorError
 from simulator.repertoire import ABSENT, repertoire
-from simulator.sessions import Action, Block, Turns, World, joined
+from simulator.sessions import Block, Turns, joined
 from simulator.users import Users, users
+from simulator.world import Action, World
 from simulator.write import SUFFIXES, write_packed, write_parquet
 
 # Turns of a session as a first guess of how many sessions a block needs; what lacks is simulated on top.

@@ -9,8 +9,8 @@ import pyarrow.dataset as ds
 import pytest
 from small_log import SMALL
 
-from simulator.sessions import World
 from simulator.simulate import prepared, write_log
+from simulator.world import World
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,8 @@ from pipeline.transforms.check import check
 from schemas import LOGGED_TURN, TRUTH
 from simulator.options import Rates, SimulateOptions, SimulatorError, rates
 from simulator.reactions import Move, Situation, shares
-from simulator.sessions import World
 from simulator.simulate import block, plans, simulate, write_log
+from simulator.world import World
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,7 +103,7 @@ def test_spans_are_code_points_of_the_utterance(log: pa.Table, world: World):
     values = {v for group in (world.known.book.wishes) for _, v in group.slots}
     spoken = placed = 0
     for utterance, nbest in zip(log["utterance"].to_pylist(), log["interpretations"].to_pylist(), strict=True):
-        for slot in (s for h in nbest for s in h["slots"]):
+        for slot in (s for h in nbest for s in h["slots"] if s["name"] != "question"):
             spoken += 1
             if slot["start"] is None:
                 continue

@@ -5,8 +5,8 @@ from simulator.grammar import Filling
 from simulator.hearing import SLIPS, hear
 from simulator.phrases import Sentence
 from simulator.repertoire import ABSENT
-from simulator.sessions import World
 from simulator.slots import SlotFinder
+from simulator.world import World
 
 PLAY = ("music", "play", ())
 
