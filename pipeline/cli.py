@@ -3,6 +3,7 @@
     afterword run --input logs/ --format canonical --out out/ [--config run.toml] [-- --runner=FnApiRunner]
     afterword verify out/
     afterword explain ID --out out/
+    afterword simulate --out made/
 
 Exit codes are in docs/cli.md.
 """
@@ -81,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
             _reads(command, required=True)
         _common(command)
         command.set_defaults(run=_stage, stage=stage)
+    _simulates(commands.add_parser("simulate", help="write a made-up log, and its truth beside it"))
     verify = commands.add_parser("verify", help="prove a release from its files alone")
     verify.add_argument("release", help="a release folder, or an output folder (its CURRENT is proved)")
     verify.set_defaults(run=_verify)
@@ -102,6 +104,24 @@ class _Version(argparse.Action):
 
         print(f"afterword {code_version()}")
         parser.exit()
+
+
+def _simulates(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="PATH", help="folder; gets logs/ and truth/")
+    parser.add_argument("--turns", type=int, default=24_000, metavar="N", help="turns of the log (%(default)s)")
+    parser.add_argument("--users", type=int, metavar="N", help="distinct users (one for 60 turns)")
+    parser.add_argument("--days", type=int, default=7, metavar="N", help="days that it covers (%(default)s)")
+    parser.add_argument("--seed", type=int, default=7, metavar="N", help="the same seed gives the same bytes")
+    parser.add_argument("--files", type=int, default=1, metavar="N", help="at least so many files")
+    parser.add_argument("--form", default="jsonl", metavar="FORM", help="jsonl (packed) or parquet")
+    parser.add_argument(
+        "--rate",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="how often something happens; docs/cli.md lists the names; may be given several times",
+    )
+    parser.set_defaults(run=_simulate)
 
 
 def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
@@ -200,6 +220,23 @@ def _stage(arguments: argparse.Namespace, beam_args: list[str]) -> int:
             stage.run(context, arguments.input, arguments.format)
         else:
             stage.run(context)
+    return 0
+
+
+def _simulate(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from pathlib import Path
+
+    from pipeline.errors import ConfigError
+    from simulator.options import SimulateOptions, SimulatorError, rates
+    from simulator.simulate import closing_table, simulate
+
+    names = ("turns", "users", "days", "seed", "files", "form")
+    try:
+        options = SimulateOptions(**{n: getattr(arguments, n) for n in names}, rates=rates(arguments.rate))
+        summary = simulate(Path(arguments.out), options)
+    except SimulatorError as error:
+        raise ConfigError(str(error)) from None
+    print(closing_table(summary, Path(arguments.out)))
     return 0
 
 

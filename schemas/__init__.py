@@ -7,6 +7,7 @@ from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT
 from schemas.record import Column, Record
 from schemas.signals import SIGNALS
 from schemas.stage import COUNT, FILE, INPUT
+from schemas.truth import TRUTH
 from schemas.turn import (
     ASR_HYPOTHESIS,
     GOLD,
@@ -43,6 +44,7 @@ RECORDS: tuple[Record, ...] = (
     TURN_SAMPLE,
     JUDGEMENT_SAMPLE,
     EXAMPLE_SAMPLE,
+    TRUTH,
 )
 
 __all__ = [
@@ -82,6 +84,7 @@ __all__ = [
     "STAGE_SUMMARY",
     "TIME",
     "TOOL_DOMAIN",
+    "TRUTH",
     "TURN",
     "TURN_SAMPLE",
     "VOTE",

@@ -18,7 +18,8 @@ ALLOWED = {
     "schemas": {"schemas"},
     "features": {"schemas", "features"},
     "models": {"schemas", "features", "models"},
-    "pipeline": {"schemas", "features", "models", "pipeline"},
+    "simulator": {"schemas", "features", "simulator"},
+    "pipeline": {"schemas", "features", "models", "simulator", "pipeline"},
     "dags": set(),
 }
 OURS = {*ALLOWED, "tests", "bench"}
