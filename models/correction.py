@@ -16,8 +16,10 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Evidence that "none of the n-best" has against one later turn that repeats a candidate.
-_NONE_EVIDENCE: Final = 1.0
+# Evidence for a meaning that is not in the list, beside one later turn that repeats a candidate and satisfied.
+_NONE_EVIDENCE: Final = 0.25
+# More repeats of one reading are one wish said over and over.
+_MOST_REPEATS: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,9 @@ class CorrectionModel:
 def weak_candidate_labels(table: CandidateTable, defect: F64) -> F64:
     """Soft truth of candidates from p(defect): the best one is right with 1 - p, the others share p.
 
-    They share it by how many later turns repeat them, an affirmed confirmation counting twice, beside a constant
-    for a meaning that is not in the list.
+    They share it by how many later turns repeat them, an affirmed confirmation counting twice, beside a constant for a
+    meaning that is not in the list. A repeat counts as far as the first turn that gives it satisfied, (1 - p)^2: the
+    interpretation of a rephrase that failed as well is no repair (Park et al. 2021 take rephrases that satisfied).
 
     Parameters
     ----------
@@ -44,8 +47,13 @@ def weak_candidate_labels(table: CandidateTable, defect: F64) -> F64:
         m candidates of n turns.
     defect : numpy.ndarray, shape (n,)
     """
-    later = table.evidence[:, EVIDENCE.index("later_top")] + 2.0 * table.evidence[:, EVIDENCE.index("affirmed_after")]
-    later = np.where(table.is_top, 0.0, np.nan_to_num(later))
+    supported = table.support_offset > 0
+    satisfied = np.zeros(len(table.turn))
+    satisfied[supported] = (1.0 - defect[(table.turn + table.support_offset)[supported]]) ** 2
+    repeats = np.nan_to_num(table.evidence[:, EVIDENCE.index("later_top")])
+    affirmed = np.nan_to_num(table.evidence[:, EVIDENCE.index("affirmed_after")])
+    later = np.minimum(repeats, _MOST_REPEATS) * satisfied + 2.0 * affirmed
+    later = np.where(table.is_top, 0.0, later)
     total = np.bincount(table.turn, weights=later, minlength=len(defect)) + _NONE_EVIDENCE
     shared = defect[table.turn] * later / total[table.turn]
     return np.where(table.is_top, 1.0 - defect[table.turn], shared)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,7 +43,15 @@ def test_n_best_order_breaks_a_tie():
 
 
 def test_weak_labels_share_the_defect_by_later_evidence():
-    table = _table([0, 0, 0], [0, 1, 2], later=[5, 1, 0], affirmed=[0, 1, 0])
+    table = _table([0, 0, 0], [0, 1, 2], affirmed=[5, 1, 0])
     label = weak_candidate_labels(table, np.array([0.8]))
-    # The alternative has 1 + 2 of evidence against 1 for "none of them"; the top's own evidence is no alternative's.
-    assert label.tolist() == pytest.approx([0.2, 0.8 * 3 / 4, 0.0])
+    # The alternative has 2 of evidence against 1/4 for "none of them"; the top's own evidence is no alternative's.
+    assert label.tolist() == pytest.approx([0.2, 0.8 * 2 / 2.25, 0.0])
+
+
+@pytest.mark.parametrize(("failed", "share"), [(0.0, 1 / 1.25), (0.5, 0.25 / 0.5), (1.0, 0.0)])
+def test_a_repeat_counts_as_far_as_it_satisfied(failed, share):
+    table = _table([0, 0, 1], [0, 1, 0], later=[0, 1, 0])
+    table = replace(table, support_offset=np.array([0, 1, 0]))
+    label = weak_candidate_labels(table, np.array([0.8, failed]))
+    assert label[1] == pytest.approx(0.8 * share)
