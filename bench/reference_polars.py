@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from rapidfuzz import fuzz, process
 
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
@@ -343,17 +344,14 @@ def candidates(line: pl.DataFrame) -> pl.DataFrame:
 
 def slots(each: pl.DataFrame) -> pl.LazyFrame:
     """Each hypothesis' slots as sorted, joined texts."""
-    return (
-        each.lazy()
-        .select("entry", "slots")
-        .filter(col("slots").list.len() > 0)
-        .explode("slots")
-        .unnest("slots")
-        .select(
-            "entry", name=col("name").fill_null(""), value=col("value").fill_null("").str.to_lowercase()
-        )
+    count = col("slots").list.len()
+    parts = each.lazy().select("entry", "slots").filter(count > 0).with_columns(single=count == 1)
+    parts = parts.explode("slots").unnest("slots")
+    parts = parts.with_columns(col("name").fill_null(""), col("value").fill_null("").str.to_lowercase())
+    parts = parts.with_columns(words=normal(col("value")), pair=pl.concat_str("name", "value", separator="\x1e"))
+    several = (
+        parts.filter(~col("single"))
         .sort("entry", "name", "value")
-        .with_columns(words=normal(col("value")), pair=pl.concat_str("name", "value", separator="\x1e"))
         .group_by("entry", maintain_order=True)
         .agg(
             names=col("name").str.join("\x1d"),
@@ -361,6 +359,8 @@ def slots(each: pl.DataFrame) -> pl.LazyFrame:
             values=col("words").str.join(" ").str.strip_chars(),
         )
     )
+    one = parts.filter("single").select("entry", names="name", pairs="pair", values="words")
+    return pl.concat([one, several])
 
 
 def pooled(each: pl.DataFrame) -> pl.DataFrame:
@@ -494,7 +494,7 @@ def echoes(each: pl.DataFrame, line: pl.DataFrame) -> Iterable[pl.Series]:
     found = (
         answers.select("answer")
         .unique()
-        .with_columns(wanted=(" " + col("answer") + " ").str.extract_many(wanted["wanted"].implode(), overlapping=True))
+        .with_columns(wanted=(" " + col("answer") + " ").str.extract_many(wanted["wanted"].to_list(), overlapping=True))
         .explode("wanted")
         .drop_nulls()
         .unique()
@@ -537,16 +537,13 @@ def next_values(each: pl.DataFrame, line: pl.DataFrame) -> pl.Series:
 
 def lists(each: pl.DataFrame, turns: int) -> pl.Series:
     """Candidates as one list a turn."""
-    entries = each.select(
-        pl.struct(
-            col(c.name).cast(pl.Float32) if str(c.type) == "float" else col(c.name) for c in CANDIDATE_COLUMNS
-        ).alias("candidates"),
-        "row",
+    fields = each.select(
+        col(c.name).cast(pl.Float32) if str(c.type) == "float" else col(c.name) for c in CANDIDATE_COLUMNS
     )
-    held = entries.lazy().group_by("row", maintain_order=True).agg("candidates")
-    rows = pl.LazyFrame({"row": np.arange(turns)})
-    joined = rows.join(held, on="row", **LEFT)
-    return joined.select(col("candidates").fill_null([])).collect().to_series()
+    count = np.bincount(each["row"].to_numpy(), minlength=turns)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(count)]), pa.int64())
+    structs = fields.to_struct().rechunk().to_arrow()
+    return pl.Series("candidates", pa.LargeListArray.from_arrays(offsets, structs))
 
 
 def main() -> int:
