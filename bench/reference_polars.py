@@ -314,8 +314,10 @@ def candidates(line: pl.DataFrame) -> pl.DataFrame:
         .collect()
     )
     head = [col("domain").fill_null(""), col("intent").fill_null("")]
-    each = each.lazy().join(slots(each), on="entry", **LEFT).with_columns(
-        *(col(c).fill_null("") for c in ("names", "pairs", "values"))
+    each = (
+        each.lazy()
+        .join(slots(each), on="entry", **LEFT)
+        .with_columns(*(col(c).fill_null("") for c in ("names", "pairs", "values")))
     )
     each = each.select(
         "entry",
