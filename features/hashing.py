@@ -31,7 +31,7 @@ def strings(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.object_]:
 
 def hash64(values: npt.NDArray[np.object_], key: str = _KEY) -> U64:
     """64-bit hash of each string, shape (n,)."""
-    return np.asarray(pd.util.hash_array(values, hash_key=key), dtype=np.uint64)
+    return np.asarray(pd.util.hash_array(values, hash_key=key, categorize=False), dtype=np.uint64)
 
 
 def hash_texts(texts: pa.Array) -> U64:
