@@ -132,6 +132,8 @@ class Shuffle(beam.PTransform):
 
     The order of rows within a bucket is not defined: sort by a total order afterwards.
 
+    Takes one PCollection of tables, or a tuple of several with one schema.
+
     Parameters
     ----------
     partition : callable
@@ -148,14 +150,16 @@ class Shuffle(beam.PTransform):
             raise ValueError(f"shuffle mode {mode!r}: spill or native is wanted")
         self._partition, self._mode, self._folder = partition, mode, folder
 
-    def expand(self, tables: beam.PCollection) -> beam.PCollection:
-        """Build the graph."""
+    def expand(self, tables: beam.PCollection | tuple[beam.PCollection, ...]) -> beam.PCollection:
+        """Build the graph. Several inputs are cut each by itself: a runner may hold what it flattens."""
+        inputs = tables if isinstance(tables, tuple) else (tables,)
+        cut = [self._cut(each, str(k or "")) for k, each in enumerate(inputs)]
+        grouped = (cut if len(cut) == 1 else [tuple(cut) | beam.Flatten()])[0] | beam.GroupByKey()
         if self._mode == "spill":
-            cut = _CutToFiles(self._partition, SPILL_BYTES, self._folder)
-            return tables | "CutToFiles" >> beam.ParDo(cut) | beam.GroupByKey() | "Load" >> beam.ParDo(_Load())
-        return (
-            tables
-            | "Cut" >> beam.ParDo(_CutTables(self._partition, NATIVE_BYTES))
-            | beam.GroupByKey()
-            | "Concatenate" >> beam.Map(_concatenate).with_output_types(tuple[int, pa.Table])
-        )
+            return grouped | "Load" >> beam.ParDo(_Load())
+        return grouped | "Concatenate" >> beam.Map(_concatenate).with_output_types(tuple[int, pa.Table])
+
+    def _cut(self, tables: beam.PCollection, number: str) -> beam.PCollection:
+        if self._mode == "spill":
+            return tables | f"CutToFiles{number}" >> beam.ParDo(_CutToFiles(self._partition, SPILL_BYTES, self._folder))
+        return tables | f"Cut{number}" >> beam.ParDo(_CutTables(self._partition, NATIVE_BYTES))
