@@ -24,12 +24,14 @@ def run(context: Context) -> None:
         workspace.table("label", "judgements"),
         workspace.table("label", "corrections"),
         VoteOptions(options.confirm_below, options.test_share, test_from),
+        context.threads,
     )
     pooled = PoolVotes(
         workspace.table("curate", "examples"),
         PoolOptions(
             options.min_users, options.min_agreement, trained["defect_model_id"], trained["correction_model_id"]
         ),
+        context.threads,
     )
     curate = Curate(cast, pooled, ingested["buckets"], context.shuffle_mode, workspace.spill("curate"))
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, join, strings
 from features.timeline import sort
+from pipeline.transforms.ahead import SideBySide
 from pipeline.transforms.counts import counts
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.write import write_bucket
@@ -136,37 +137,39 @@ class _Supersede(beam.DoFn):
 
 
 @beam.typehints.with_output_types(pa.Table)
-class _WriteTurns(beam.DoFn):
+class _WriteTurns(SideBySide):
     """Settle and write a bucket of subjects; gives its counts."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, threads: int) -> None:
+        super().__init__(threads)
         self._folder = folder
 
-    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+    def work(self, bucket: tuple[int, pa.Table]) -> list[pa.Table]:
         """One bucket."""
         number, table = bucket
         turns = settled(table)
         if turns.num_rows:
             write_bucket(self._folder, number, turns, TURN)
-        yield counts("ingest", {"kept": turns.num_rows})
+        return [counts("ingest", {"kept": turns.num_rows})]
 
 
 class IngestTurns(beam.PTransform):
     """Turn tables to files, one a bucket of subjects; gives COUNT tables."""
 
-    def __init__(self, folder: str, buckets: int, mode: str, spill: str) -> None:
+    def __init__(self, folder: str, buckets: int, mode: str, spill: str, threads: int = 1) -> None:
         super().__init__()
         self._folder, self._buckets, self._mode, self._spill = folder, buckets, mode, spill
+        self._threads = threads
 
     def expand(self, turns: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
-        by_turn = Shuffle(KeyHash("turn_id", self._buckets), self._mode, f"{self._spill}/turn")
-        by_subject = Shuffle(KeyHash("subject_id", self._buckets), self._mode, f"{self._spill}/subject")
+        by_turn = Shuffle(KeyHash("turn_id", self._buckets), self._mode, f"{self._spill}/turn", self._threads)
+        by_subject = Shuffle(KeyHash("subject_id", self._buckets), self._mode, f"{self._spill}/subject", self._threads)
         fork = turns | "Fork" >> beam.ParDo(_Fork()).with_outputs("decides", main="rows")
         ruled = fork.decides | "ByTurn" >> by_turn
         ruled = ruled | "Supersede" >> beam.ParDo(_Supersede()).with_outputs("counts", main="words")
         both = (fork.rows, ruled.words) | "BySubject" >> by_subject
-        written = both | "WriteTurns" >> beam.ParDo(_WriteTurns(self._folder))
+        written = both | "WriteTurns" >> beam.ParDo(_WriteTurns(self._folder, self._threads))
         return (ruled.counts, written) | "Counts" >> beam.Flatten()
 
 

@@ -11,16 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import strings
-from features.signals import SignalOptions, signals
+from features.signals import READS, SignalOptions, signals
 from models.judge import judge
 from models.store import loads
 from models.training import Models
 from pipeline import storage, tally
+from pipeline.transforms.ahead import SideBySide
 from pipeline.transforms.counts import counts
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, JUDGEMENT, SIGNALS, TURN
 
-# Turns that are worked on at once: what the kernels hold on the way is many times the rows themselves.
+# Turns that a thread works on at once: what the kernels hold on the way is many times the rows themselves.
 PIECE_ROWS: Final = 25_000
 
 
@@ -45,15 +46,16 @@ def pieces(owner: pa.ChunkedArray, rows: int = PIECE_ROWS) -> Iterator[tuple[int
 
 
 @beam.typehints.with_output_types(pa.Table)
-class ComputeSignals(beam.DoFn):
+class ComputeSignals(SideBySide):
     """Bucket numbers to files of Signals rows; gives their counts."""
 
-    def __init__(self, turns: str, folder: str, options: SignalOptions) -> None:
+    def __init__(self, turns: str, folder: str, options: SignalOptions, threads: int = 1) -> None:
+        super().__init__(threads)
         self._turns, self._folder, self._options = turns, folder, options
 
-    def process(self, bucket: int) -> Iterator[pa.Table]:
+    def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema)
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, list(READS))
         done = []
         for start, length in pieces(turns["subject_id"]):
             done.append(signals(turns.slice(start, length).combine_chunks(), self._options))
@@ -62,9 +64,8 @@ class ComputeSignals(beam.DoFn):
         write_bucket(self._folder, bucket, table, SIGNALS)
         sessions = len(table["session_id"].unique())
         subjects = len(table["subject_id"].unique())
-        yield counts(
-            "signals", {"in": turns.num_rows, "kept": table.num_rows}, {"sessions": sessions, "subjects": subjects}
-        )
+        closing = {"in": turns.num_rows, "kept": table.num_rows}
+        return [counts("signals", closing, {"sessions": sessions, "subjects": subjects})]
 
 
 @beam.typehints.with_output_types(pa.Table)
