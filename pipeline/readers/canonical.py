@@ -11,7 +11,9 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Final
 
@@ -25,6 +27,8 @@ from schemas import DEAD_LETTER, LOGGED_TURN, SOURCE, Reason
 from schemas.turn import TURN
 
 BLOCK_BYTES: Final = 8 << 20
+# Parquet begins to be read at its end, so the file is kept: of a larger one on the disk, not in memory.
+SPOOL_BYTES: Final = 64 << 20
 # Rows of one batch of Parquet.
 BATCH_ROWS: Final = 65_536
 # What a line may give: the columns of a logged turn, less `source`, which says where the line stands.
@@ -315,12 +319,26 @@ def _json(value: Any) -> str:
 
 def _parquet(stream: _Prefixed, uri: str) -> Iterator[Batch]:
     """Batches of a Parquet file; a column that cannot take its declared type refuses its rows, row by row."""
-    file = pq.ParquetFile(pa.BufferReader(stream.read()))
-    position = 0
-    for batch in file.iter_batches(batch_size=BATCH_ROWS):
-        table = pa.Table.from_batches([batch])
-        yield _parquet_batch(table, uri, position)
-        position += table.num_rows
+    with ExitStack() as held:
+        file = pq.ParquetFile(_seekable(stream, held))
+        position = 0
+        for batch in file.iter_batches(batch_size=BATCH_ROWS):
+            table = pa.Table.from_batches([batch])
+            yield _parquet_batch(table, uri, position)
+            position += table.num_rows
+
+
+def _seekable(stream: _Prefixed, held: ExitStack) -> pa.NativeFile:
+    """The stream's bytes where they can be read from any place: in memory, or of a large file in a temporary one."""
+    begin = stream.read(SPOOL_BYTES)
+    if len(begin) < SPOOL_BYTES:
+        return pa.BufferReader(begin)
+    spool = held.enter_context(tempfile.NamedTemporaryFile())  # noqa: SIM115 - `held` closes it
+    spool.write(begin)
+    while block := stream.read(BLOCK_BYTES):
+        spool.write(block)
+    spool.flush()
+    return held.enter_context(pa.OSFile(spool.name))
 
 
 def _parquet_batch(table: pa.Table, uri: str, first: int) -> Batch:

@@ -396,3 +396,11 @@ def test_parquet_positions_run_on_over_batches(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_parquet_is_known_by_its_first_bytes_not_by_its_name(pack: Any):
     assert found(read(parquet(pa.table({"turn_id": ["a"]})), "no-suffix")) == [(0, "a")]
+
+
+def test_a_large_parquet_file_is_read_from_the_disk_alike(monkeypatch: pytest.MonkeyPatch):
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"user_id": ["u"] * 9, "utterance": [str(k) for k in range(9)]}), sink)
+    whole = read(sink.getvalue()).turns
+    monkeypatch.setattr(canonical, "SPOOL_BYTES", 10)
+    assert read(sink.getvalue()).turns.equals(whole) and whole.num_rows == 9
