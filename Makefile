@@ -6,7 +6,7 @@ DATA   ?= ../shared/data
 OUT    ?= out/quality.json
 STAMP   = $(VENV)/.installed
 
-.PHONY: docs install test test-all lint types lock golden bench-quality bench-memory clean
+.PHONY: docs install test test-all lint types lock golden bench-quality bench-memory bench-speed clean
 
 install: $(STAMP)
 
@@ -44,6 +44,10 @@ bench-quality: install
 
 bench-memory: install
 	$(BIN)/python -m bench.memory --out out/memory.json
+
+bench-speed: OUT = out/speed.json
+bench-speed: install
+	$(BIN)/python -m bench.speed --out $(OUT)
 
 clean:
 	rm -rf $(VENV) out build dist *.egg-info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,23 @@ from features.interpretation import Candidates, best, flatten
 from features.text import distinct, flat, normalise, token_count
 from features.timeline import SESSION_CAP, SESSION_GAP_S, Timeline, timeline
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
+
+# Columns of a turn that the signals are made from; the others need not be read.
+READS: Final = (
+    "turn_id",
+    "conversation_id",
+    "subject_id",
+    "sequence",
+    "event_time",
+    "prompt",
+    "utterance",
+    "asr",
+    "interpretations",
+    "response",
+    "outcome",
+    "barge_in",
+    "explicit_rating",
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +87,7 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     Parameters
     ----------
     turns : pyarrow.Table
-        Turn rows, sorted (`features.timeline.sort`), whole subjects only.
+        Turn rows, at least the columns of `READS`, sorted (`features.timeline.sort`), whole subjects only.
     options : SignalOptions, optional
         Defaults as documented there.
 

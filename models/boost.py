@@ -40,13 +40,7 @@ PARAMETERS: Final[dict[str, Any]] = {
 ROUNDS: Final = 200
 # One thread a booster, and boosters side by side: the bytes do not depend on how many cores there are, and no thread
 # waits for another at each of a tree's many barriers, which on a busy machine costs minutes.
-_TRAIN_THREADS: Final = 1
-_TWO_THREADS_TO_PREDICT_FROM: Final = 2_000
-
-
-def _predict_threads(rows: int) -> int:
-    """Threads for scoring so many rows; each row's score is the same on any number."""
-    return 2 if rows >= _TWO_THREADS_TO_PREDICT_FROM else 1
+_THREADS: Final = 1
 
 
 class TrainingError(ValueError):
@@ -86,7 +80,7 @@ class FoldModel:
         for k, booster in enumerate(self._loaded):
             rows = np.flatnonzero(fold == k)
             if len(rows):
-                out[rows] = booster.predict(design.values[rows], num_threads=_predict_threads(len(rows)))
+                out[rows] = booster.predict(design.values[rows], num_threads=_THREADS)
         return out
 
     def contributions(self, design: Design, fold: I64) -> F64:
@@ -96,7 +90,7 @@ class FoldModel:
         for k, booster in enumerate(self._loaded):
             rows = np.flatnonzero(fold == k)
             if len(rows):
-                leaves = booster.predict(design.values[rows], pred_leaf=True, num_threads=_predict_threads(len(rows)))
+                leaves = booster.predict(design.values[rows], pred_leaf=True, num_threads=_THREADS)
                 out[rows] = self._steps[k].of(np.atleast_2d(leaves))
         return out
 
@@ -155,7 +149,7 @@ def fit_folds(
     def fit(k: int) -> str:
         rows = parts[k]
         data = lgb.Dataset(design.values[rows], label[rows], weight=weight[rows], feature_name=list(design.names))
-        parameters = PARAMETERS | {"seed": seed + k, "num_threads": _TRAIN_THREADS}
+        parameters = PARAMETERS | {"seed": seed + k, "num_threads": _THREADS}
         return str(lgb.train(parameters, data, num_boost_round=rounds).model_to_string())
 
     with ThreadPoolExecutor(max_workers=min(folds, os.cpu_count() or 1)) as pool:

@@ -49,6 +49,20 @@ class ShuffleOptions:
 
 
 @dataclass(frozen=True)
+class WorkerOptions:
+    """Workers.
+
+    Attributes
+    ----------
+    threads : int
+        Buckets, or batches of a file, that a worker works on at once; 0 = two on the local runner, which has one worker
+        for the whole machine, and one elsewhere. Each holds its own in memory. What comes out is the same.
+    """
+
+    threads: int = 0
+
+
+@dataclass(frozen=True)
 class SampleOptions:
     """Rows to train on.
 
@@ -120,6 +134,7 @@ class Config:
 
     ingest: IngestOptions = field(default_factory=IngestOptions)
     shuffle: ShuffleOptions = field(default_factory=ShuffleOptions)
+    workers: WorkerOptions = field(default_factory=WorkerOptions)
     signals: SignalOptions = field(default_factory=SignalOptions)
     sample: SampleOptions = field(default_factory=SampleOptions)
     train: TrainOptions = field(default_factory=TrainOptions)
@@ -128,9 +143,9 @@ class Config:
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
 
     def resolved(self) -> dict[str, Any]:
-        """Every key with its value, for the manifest. How rows are shuffled does not change what comes out."""
+        """Every key with its value, for the manifest, less those that do not change what comes out."""
         out = dataclasses.asdict(self)
-        del out["shuffle"]
+        del out["shuffle"], out["workers"]
         return out
 
 
@@ -237,6 +252,7 @@ def _check(config: Config) -> Config:
         "curate.context_chars": (config.curate.context_chars, 0),
         "sample.train_rows": (config.sample.train_rows, 1),
         "signals.session_cap": (config.signals.session_cap, 1),
+        "workers.threads": (config.workers.threads, 0),
         "shuffle.bucket_bytes": (config.shuffle.bucket_bytes, 1),
         "release.shard_bytes": (config.release.shard_bytes, 1),
         "gates.min_domain_turns": (config.gates.min_domain_turns, 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -49,6 +50,14 @@ class Context:
         if mode != "auto":
             return mode
         return "spill" if self.options.view_as(StandardOptions).runner == LOCAL_RUNNER else "native"
+
+    @property
+    def threads(self) -> int:
+        """Threads a worker works with: those named, else 2 on the local runner, where one worker has the machine."""
+        if self.config.workers.threads:
+            return self.config.workers.threads
+        local = self.options.view_as(StandardOptions).runner == LOCAL_RUNNER
+        return min(2, os.cpu_count() or 1) if local else 1
 
     def run(self, build: Callable[[beam.Pipeline], None]) -> None:
         """Run one pipeline to its end."""

@@ -24,10 +24,12 @@ def run(context: Context) -> None:
         workspace.table("label", "judgements"),
         workspace.table("label", "corrections"),
         vote_options(options),
+        context.threads,
     )
     pooled = PoolVotes(
         workspace.table("curate", "examples"),
         pool_options(options, trained["defect_model_id"], trained["correction_model_id"]),
+        context.threads,
     )
     curate = Curate(cast, pooled, ingested["buckets"], context.shuffle_mode, workspace.spill("curate"))
 

@@ -145,14 +145,16 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
         pipeline
         | beam.Create([(path, uri) for path, uri, _ in found.files], reshuffle=True)
         | "Read"
-        >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone)).with_outputs(TURNS, GOLD, DEAD, INPUTS)
+        >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone, context.threads)).with_outputs(
+            TURNS, GOLD, DEAD, INPUTS
+        )
     )
 
     def shuffled(partition: Partition, name: str) -> Shuffle:
         return Shuffle(partition, mode, f"{spill}/{name}")
 
     parts = (
-        read[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill),
+        read[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill, context.threads),
         read[GOLD]
         | "ShuffleGold" >> shuffled(KeyHash("turn_id", buckets), "gold")
         | beam.ParDo(WriteGold(table("ingest", "gold"))),

@@ -26,6 +26,7 @@ def run(context: Context) -> None:
         corrections=workspace.table("label", "corrections"),
         model=model,
         sha256=trained["sha256"],
+        threads=context.threads,
     )
 
     def build(pipeline: beam.Pipeline) -> None:

@@ -14,7 +14,10 @@ def run(context: Context) -> None:
     workspace = context.workspace
     workspace.begin("signals")
     compute = ComputeSignals(
-        workspace.table("ingest", "turns"), workspace.table("signals", "signals"), context.config.signals
+        workspace.table("ingest", "turns"),
+        workspace.table("signals", "signals"),
+        context.config.signals,
+        context.threads,
     )
 
     def build(pipeline: beam.Pipeline) -> None:

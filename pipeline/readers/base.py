@@ -76,7 +76,7 @@ def parse(line: bytes) -> tuple[Any, bool]:
     except UnicodeDecodeError:
         text, mended = line.decode("utf-8", errors="replace"), True
     try:
-        value = json.loads(text, parse_constant=_constant, parse_float=_float)
+        value = _DECODER.decode(text)
         if "\\u" not in text:
             return value, mended
         clean = _without_surrogates(value)
@@ -102,6 +102,10 @@ def _float(text: str) -> float:
     if value in (float("inf"), float("-inf")):
         raise _NotFinite
     return value
+
+
+# Made once: `json.loads` makes one a call where anything is not as by default.
+_DECODER: Final = json.JSONDecoder(parse_constant=_constant, parse_float=_float)
 
 
 def _without_surrogates(value: Any) -> Any:

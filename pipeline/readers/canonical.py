@@ -1,8 +1,9 @@
 """The canonical form: one Turn a line of JSON, or a row of Parquet, in the fields of `schemas.turn`.
 
-JSON is read in blocks by Arrow's C++ reader under the declared schema. A block that holds anything out of the ordinary
-(a line that is not JSON, a field of another type, an unknown field, invalid text) is read again line by line, where
-each line either becomes a turn or a dead letter. Unknown fields are kept in `extra`.
+JSON is read in blocks by Arrow's C++ reader under the declared schema. In a block with unknown fields it passes over
+them; each line is parsed once more for what goes to `extra`. A block that holds anything else out of the ordinary (a
+line that is not JSON, a field of another type, invalid text) is read line by line, where each line either becomes a
+turn or a dead letter.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Final
 
 import pyarrow as pa
@@ -23,6 +27,8 @@ from schemas import DEAD_LETTER, LOGGED_TURN, SOURCE, Reason
 from schemas.turn import TURN
 
 BLOCK_BYTES: Final = 8 << 20
+# Parquet begins to be read at its end, so the file is kept: of a larger one on the disk, not in memory.
+SPOOL_BYTES: Final = 64 << 20
 # Rows of one batch of Parquet.
 BATCH_ROWS: Final = 65_536
 # What a line may give: the columns of a logged turn, less `source`, which says where the line stands.
@@ -82,27 +88,50 @@ def _lines(stream: _Prefixed, uri: str) -> Iterator[Batch]:
 def _block(block: bytes, uri: str, position: int) -> Batch:
     table = _fast(block)
     if table is None:
+        table = _with_extra(_fast(block, "ignore"), block)
+    if table is None:
         return _slow(block, uri, position)
     return Batch(_located(table, uri, pa.array(range(position, position + table.num_rows), pa.int64())))
 
 
-def _fast(block: bytes) -> pa.Table | None:
-    """All lines at once, or None where a line needs a closer look."""
+def _fast(block: bytes, unknown: str = "error") -> pa.Table | None:
+    """All lines at once, or None where a line needs a closer look. An unknown field is an `error`, or one to `ignore`:
+    never a type to be inferred, as inferring recurses, and deep nesting would end the process.
+    """
     lines = block.count(b"\n")
     if not _one_object_a_line(block, lines) or (not block.isascii() and not _is_utf8(block)):
         return None
     try:
-        # An unknown field is an error, not a type to be inferred: inferring recurses, and deep nesting would end the
-        # process.
         table = pj.read_json(
             io.BytesIO(block),
             read_options=pj.ReadOptions(use_threads=False, block_size=len(block) + 1),
-            parse_options=pj.ParseOptions(explicit_schema=_FIELDS, unexpected_field_behavior="error"),
+            parse_options=pj.ParseOptions(explicit_schema=_FIELDS, unexpected_field_behavior=unknown),
         )
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
     # Two objects on a line are more rows than lines.
     return table if table.num_rows == lines and table.schema.equals(_FIELDS) and _finite(table) else None
+
+
+def _with_extra(table: pa.Table | None, block: bytes) -> pa.Table | None:
+    """The lines' turns with all that has no column in `extra`; None where a line needs a closer look."""
+    if table is None:
+        return None
+    try:
+        records = [_DECODER.decode(line) for line in block.decode().split("\n")[:-1]]
+        extra = [_extra(record, record.get("extra")) for record in records]
+    except (ValueError, RecursionError):
+        return None
+    return table.set_column(table.column_names.index("extra"), "extra", pa.array(extra, pa.string()))
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+# Made once: the functions of `json` make one a call where anything is not as by default.
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
 def _one_object_a_line(block: bytes, lines: int) -> bool:
@@ -218,20 +247,40 @@ def _loose(record: dict[str, Any], name: str) -> Any:
 
 def _extra(record: dict[str, Any], given: Any) -> str | None:
     """The log's own `extra` with all that has no column added, as JSON."""
-    unknown = _unknown({k: v for k, v in record.items() if k not in _IGNORED}, pa.struct(list(_FIELDS)))
+    unknown = _unknown(record, _PLACES)
     if unknown:
         return _merge(given, unknown)
     return given if given is None or isinstance(given, str) else _json(given)
 
 
-def _unknown(value: Any, type: pa.DataType) -> Any:
-    """The parts of a value that its declared type has no place for, in the same nesting; empty where there is none."""
-    if pa.types.is_struct(type) and isinstance(value, dict):
-        fields = {f.name: f.type for f in type}
-        parts = {k: _unknown(v, fields[k]) if k in fields else v for k, v in value.items()}
-        return {k: v for k, v in parts.items() if k not in fields or v}
-    if pa.types.is_list(type) and isinstance(value, list):
-        parts_of_list = [_unknown(v, type.value_type) for v in value]
+@dataclass(frozen=True)
+class _Places:
+    """What an object, or each object of a list, has a place for: its fields' names, and the places of nested ones."""
+
+    names: frozenset[str]
+    nested: dict[str, _Places]
+
+    @staticmethod
+    def of(type: pa.StructType, accepted: frozenset[str] = frozenset()) -> _Places:
+        """Places of a declared type, and of further names."""
+        items = {f.name: f.type.value_type if pa.types.is_list(f.type) else f.type for f in type}
+        nested = {name: _Places.of(item) for name, item in items.items() if pa.types.is_struct(item)}
+        return _Places(accepted | items.keys(), nested)
+
+
+_PLACES: Final = _Places.of(pa.struct(list(_FIELDS)), _IGNORED)
+
+
+def _unknown(value: Any, places: _Places) -> Any:
+    """The parts of a value that have no place, in the same nesting; empty where there is none."""
+    if isinstance(value, dict):
+        parts = {k: value[k] for k in value.keys() - places.names}
+        for name, inner in places.nested.items():
+            if part := _unknown(value.get(name), inner):
+                parts[name] = part
+        return parts
+    if isinstance(value, list):
+        parts_of_list = [_unknown(v, places) if isinstance(v, dict) else None for v in value]
         return parts_of_list if any(parts_of_list) else None
     return None
 
@@ -265,17 +314,31 @@ def _merge(extra: Any, unknown: dict[str, Any]) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def _parquet(stream: _Prefixed, uri: str) -> Iterator[Batch]:
     """Batches of a Parquet file; a column that cannot take its declared type refuses its rows, row by row."""
-    file = pq.ParquetFile(pa.BufferReader(stream.read()))
-    position = 0
-    for batch in file.iter_batches(batch_size=BATCH_ROWS):
-        table = pa.Table.from_batches([batch])
-        yield _parquet_batch(table, uri, position)
-        position += table.num_rows
+    with ExitStack() as held:
+        file = pq.ParquetFile(_seekable(stream, held))
+        position = 0
+        for batch in file.iter_batches(batch_size=BATCH_ROWS):
+            table = pa.Table.from_batches([batch])
+            yield _parquet_batch(table, uri, position)
+            position += table.num_rows
+
+
+def _seekable(stream: _Prefixed, held: ExitStack) -> pa.NativeFile:
+    """The stream's bytes where they can be read from any place: in memory, or of a large file in a temporary one."""
+    begin = stream.read(SPOOL_BYTES)
+    if len(begin) < SPOOL_BYTES:
+        return pa.BufferReader(begin)
+    spool = held.enter_context(tempfile.NamedTemporaryFile())  # noqa: SIM115 - `held` closes it
+    spool.write(begin)
+    while block := stream.read(BLOCK_BYTES):
+        spool.write(block)
+    spool.flush()
+    return held.enter_context(pa.OSFile(spool.name))
 
 
 def _parquet_batch(table: pa.Table, uri: str, first: int) -> Batch:

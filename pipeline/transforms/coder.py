@@ -21,6 +21,10 @@ class ArrowTableCoder(beam.coders.Coder):
         with pa.ipc.open_stream(pa.BufferReader(encoded)) as reader:
             return reader.read_all()
 
+    def estimate_size(self, value: pa.Table) -> int:
+        """Bytes of a table. Beam asks for it to fill its metrics, and by default encodes the table to find out."""
+        return int(value.nbytes)
+
     def is_deterministic(self) -> bool:
         """The same table may come in other chunks, so it may not be a key."""
         return False

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import storage, tally
+from pipeline.transforms.ahead import SideBySide
 from pipeline.transforms.counts import counts, examples_by_domain
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
 from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
-from pipeline.transforms.votes import VoteOptions, votes
+from pipeline.transforms.votes import CORRECTION_READS, TURN_READS, VoteOptions, votes
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, EXAMPLE, JUDGEMENT, TURN
 
@@ -33,38 +32,41 @@ class WordsHash(KeyHash):
 
 
 @beam.typehints.with_output_types(pa.Table)
-class CastVotes(beam.DoFn):
+class CastVotes(SideBySide):
     """Bucket numbers to VOTE tables; counts go to the tag `counts`."""
 
-    def __init__(self, turns: str, judgements: str, corrections: str, options: VoteOptions) -> None:
+    def __init__(self, turns: str, judgements: str, corrections: str, options: VoteOptions, threads: int = 1) -> None:
+        super().__init__(threads)
         self._turns, self._judgements, self._corrections = turns, judgements, corrections
         self._options = options
 
-    def process(self, bucket: int) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
+    def work(self, bucket: int) -> list[pa.Table | beam.pvalue.TaggedOutput]:
         """One bucket."""
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema)
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, list(TURN_READS))
         judgements = storage.read_table(bucket_path(self._judgements, bucket), JUDGEMENT.schema)
-        corrections = storage.read_table(bucket_path(self._corrections, bucket), CORRECTION.schema)
+        corrections = storage.read_table(
+            bucket_path(self._corrections, bucket), CORRECTION.schema, list(CORRECTION_READS)
+        )
         table, outcomes = votes(turns, judgements, corrections, self._options)
         tally.add(turns.num_rows)
         outcomes.pop("vote", None)
-        yield beam.pvalue.TaggedOutput("counts", counts("curate", {"in": turns.num_rows} | outcomes))
-        yield table
+        return [beam.pvalue.TaggedOutput("counts", counts("curate", {"in": turns.num_rows} | outcomes)), table]
 
 
 @beam.typehints.with_output_types(pa.Table)
-class PoolVotes(beam.DoFn):
+class PoolVotes(SideBySide):
     """Buckets of whole utterances to files of Example rows; gives their counts."""
 
-    def __init__(self, folder: str, options: PoolOptions) -> None:
+    def __init__(self, folder: str, options: PoolOptions, threads: int = 1) -> None:
+        super().__init__(threads)
         self._folder, self._options = folder, options
 
-    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+    def work(self, bucket: tuple[int, pa.Table]) -> list[pa.Table]:
         """One bucket."""
         number, table = bucket
         examples, outcomes = pool(table, self._options)
         write_bucket(self._folder, number, examples, EXAMPLE)
-        yield counts("curate", outcomes, examples_by_kind(examples), examples_by_domain("examples", examples))
+        return [counts("curate", outcomes, examples_by_kind(examples), examples_by_domain("examples", examples))]
 
 
 class Curate(beam.PTransform):

@@ -1,8 +1,13 @@
-"""Turns as read to the Turn table: one row a turn_id, whole subjects together, in the total order."""
+"""Turns as read to the Turn table: one row a turn_id, whole subjects together, in the total order.
+
+The rows go straight to their subjects. Which of several records of a turn_id stays is found from the few columns that
+decide it; only where they belong to different subjects, the losers' buckets are sent word of the winner.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import apache_beam as beam
 import numpy as np
@@ -12,10 +17,16 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, join, strings
 from features.timeline import sort
+from pipeline.transforms.ahead import SideBySide
 from pipeline.transforms.counts import counts
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.write import write_bucket
 from schemas import DEAD_LETTER, GOLD, TURN
+
+# What decides which record of a turn_id stays, and what is told of it.
+_DECIDES: Final = ("turn_id", "received_time", "source", "utterance", "subject_id", "conversation_id")
+# True where a row is no turn, but word of one: the record of its turn_id that stays is another subject's.
+_ELSEWHERE: Final = "elsewhere"
 
 
 def supersede(turns: pa.Table) -> pa.Table:
@@ -48,48 +59,118 @@ def strangers(turns: pa.Table, kept: pa.Table) -> int:
     return int(pc.sum(other).as_py() or 0)
 
 
+def repeated(turns: pa.Table) -> npt.NDArray[np.bool_]:
+    """Rows whose turn_id others have too, shape (n,); by hash, so that a row of another id may be among them."""
+    hashes = hash64(strings(turns["turn_id"]))
+    order = np.argsort(hashes)
+    same = np.diff(hashes[order]) == 0
+    out = np.zeros(len(hashes), bool)
+    out[order] = np.append(same, False) | np.insert(same, 0, False) if len(same) else False
+    return out
+
+
+def words_of_winners(rivals: pa.Table, kept: pa.Table) -> pa.Table:
+    """For every other subject that has records of a turn_id, the record that stays as a row of that subject.
+
+    Parameters
+    ----------
+    rivals : pyarrow.Table
+        All rows of some turn ids, in the columns that decide.
+    kept : pyarrow.Table
+        What `supersede` keeps of them.
+
+    Returns
+    -------
+    pyarrow.Table
+        TURN rows that hold nothing else, and `elsewhere`.
+    """
+    winner = kept.take(pc.index_in(rivals["turn_id"], value_set=kept["turn_id"].combine_chunks()))
+    other = pc.not_equal(rivals["subject_id"], winner["subject_id"])
+    words = winner.set_column(winner.column_names.index("subject_id"), "subject_id", rivals["subject_id"]).filter(other)
+    columns = [words[f.name] if f.name in _DECIDES else pa.nulls(words.num_rows, f.type) for f in TURN.schema]
+    return marked(pa.Table.from_arrays(columns, schema=TURN.schema), True)
+
+
+def marked(turns: pa.Table, elsewhere: bool) -> pa.Table:
+    """Rows with the column that tells turns from words."""
+    return turns.append_column(_ELSEWHERE, pa.repeat(elsewhere, turns.num_rows))
+
+
+def settled(table: pa.Table) -> pa.Table:
+    """The turns that stay of a bucket's rows and words, in the total order."""
+    rival = repeated(table)
+    stays = ~table[_ELSEWHERE].to_numpy()
+    if rival.any():
+        # Words first: the sort is stable, so the record itself stays where both lie in one bucket.
+        rows = np.concatenate([np.flatnonzero(rival & ~stays), np.flatnonzero(rival & stays)])
+        rivals = table.select(_DECIDES).take(pa.array(rows)).append_column("row", pa.array(rows))
+        last = np.zeros(len(rival), bool)
+        last[supersede(rivals)["row"].to_numpy()] = True
+        stays &= ~rival | last
+    turns = table.drop_columns([_ELSEWHERE])
+    return sort(turns if stays.all() else turns.filter(pa.array(stays)))
+
+
+@beam.typehints.with_output_types(pa.Table)
+class _Fork(beam.DoFn):
+    """Pass rows on; what decides about them goes to the tag `decides`."""
+
+    def process(self, turns: pa.Table) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
+        """One table."""
+        yield beam.pvalue.TaggedOutput("decides", turns.select(_DECIDES))
+        yield marked(turns, False)
+
+
 @beam.typehints.with_output_types(pa.Table)
 class _Supersede(beam.DoFn):
-    """Drop superseded rows; counts go to the tag `counts`."""
+    """Give word of the records that stay; counts go to the tag `counts`."""
 
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
         """One bucket of turn ids."""
         _, table = bucket
-        kept = supersede(table)
-        yield kept
-        gone = {"superseded": table.num_rows - kept.num_rows}
-        told = {"superseded.other_conversation": strangers(table, kept)}
+        rivals = table.filter(pa.array(repeated(table)))
+        kept = supersede(rivals)
+        yield words_of_winners(rivals, kept)
+        gone = {"superseded": rivals.num_rows - kept.num_rows}
+        told = {"superseded.other_conversation": strangers(rivals, kept)}
         yield beam.pvalue.TaggedOutput("counts", counts("ingest", {"in": table.num_rows} | gone, told))
 
 
 @beam.typehints.with_output_types(pa.Table)
-class _WriteTurns(beam.DoFn):
-    """Sort and write a bucket of subjects; gives its counts."""
+class _WriteTurns(SideBySide):
+    """Settle and write a bucket of subjects; gives its counts."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, threads: int) -> None:
+        super().__init__(threads)
         self._folder = folder
 
-    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+    def work(self, bucket: tuple[int, pa.Table]) -> list[pa.Table]:
         """One bucket."""
         number, table = bucket
-        write_bucket(self._folder, number, sort(table), TURN)
-        yield counts("ingest", {"kept": table.num_rows})
+        turns = settled(table)
+        if turns.num_rows:
+            write_bucket(self._folder, number, turns, TURN)
+        return [counts("ingest", {"kept": turns.num_rows})]
 
 
 class IngestTurns(beam.PTransform):
     """Turn tables to files, one a bucket of subjects; gives COUNT tables."""
 
-    def __init__(self, folder: str, buckets: int, mode: str, spill: str) -> None:
+    def __init__(self, folder: str, buckets: int, mode: str, spill: str, threads: int = 1) -> None:
         super().__init__()
         self._folder, self._buckets, self._mode, self._spill = folder, buckets, mode, spill
+        self._threads = threads
 
     def expand(self, turns: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
-        by_turn = Shuffle(KeyHash("turn_id", self._buckets), self._mode, f"{self._spill}/turn")
-        by_subject = Shuffle(KeyHash("subject_id", self._buckets), self._mode, f"{self._spill}/subject")
-        kept = turns | "ByTurn" >> by_turn | "Supersede" >> beam.ParDo(_Supersede()).with_outputs("counts", main="kept")
-        written = kept.kept | "BySubject" >> by_subject | "WriteTurns" >> beam.ParDo(_WriteTurns(self._folder))
-        return (kept.counts, written) | beam.Flatten()
+        by_turn = Shuffle(KeyHash("turn_id", self._buckets), self._mode, f"{self._spill}/turn", self._threads)
+        by_subject = Shuffle(KeyHash("subject_id", self._buckets), self._mode, f"{self._spill}/subject", self._threads)
+        fork = turns | "Fork" >> beam.ParDo(_Fork()).with_outputs("decides", main="rows")
+        ruled = fork.decides | "ByTurn" >> by_turn
+        ruled = ruled | "Supersede" >> beam.ParDo(_Supersede()).with_outputs("counts", main="words")
+        both = (fork.rows, ruled.words) | "BySubject" >> by_subject
+        written = both | "WriteTurns" >> beam.ParDo(_WriteTurns(self._folder, self._threads))
+        return (ruled.counts, written) | "Counts" >> beam.Flatten()
 
 
 class Place:

@@ -14,6 +14,7 @@ from apache_beam.pvalue import TaggedOutput
 from pipeline import readers, tally
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
+from pipeline.transforms.ahead import Ahead
 from pipeline.transforms.check import check
 from schemas import DEAD_LETTER, INPUT, Reason
 
@@ -30,8 +31,8 @@ class ReadFiles(beam.DoFn):
     bytes are hashed as they pass.
     """
 
-    def __init__(self, format: str, zone: str | None) -> None:
-        self._format, self._zone = format, zone
+    def __init__(self, format: str, zone: str | None, threads: int = 1) -> None:
+        self._format, self._zone, self._threads = format, zone, threads
 
     def setup(self) -> None:
         """Find the reader."""
@@ -43,13 +44,16 @@ class ReadFiles(beam.DoFn):
         records = replaced = 0
         stored: HashingStream | None = None
         salvage: Salvage | None = None
+        # Batches are checked while the next ones are read.
+        ahead = Ahead(self._threads)
         try:
             stored = open_stored(path)
             salvage = decompress(stored, path)
             for batch in self._reader.read(io.BufferedReader(salvage, 1 << 20), uri):
                 records += batch.records
                 replaced += batch.replaced
-                yield from self._checked(batch)
+                for checked in ahead.call(self._checked, batch):
+                    yield from checked
             if salvage.error is not None:
                 raise salvage.error
         except _BROKEN as error:
@@ -59,16 +63,17 @@ class ReadFiles(beam.DoFn):
             letter = dead_letter(Reason.UNREADABLE_FILE, uri, records, detail, None)
             records += 1
             yield TaggedOutput(DEAD, pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema))
+        for checked in ahead.rest():
+            yield from checked
         stored_bytes, sha256 = _stored(stored)
         row = {"uri": uri, "bytes": stored_bytes, "sha256": sha256, "records": records, "replaced": replaced}
         yield TaggedOutput(INPUTS, pa.Table.from_pylist([row], schema=INPUT.schema))
 
-    def _checked(self, batch: readers.Batch) -> Iterator[TaggedOutput]:
+    def _checked(self, batch: readers.Batch) -> list[TaggedOutput]:
         turns, refused = check(batch.turns, self._zone or self._reader.zone)
         tally.add(batch.records)
-        for tag, table in ((TURNS, turns), (GOLD, batch.gold), (DEAD, batch.dead), (DEAD, refused)):
-            if table.num_rows:
-                yield TaggedOutput(tag, table)
+        found = ((TURNS, turns), (GOLD, batch.gold), (DEAD, batch.dead), (DEAD, refused))
+        return [TaggedOutput(tag, table) for tag, table in found if table.num_rows]
 
 
 def _stored(stream: HashingStream | None) -> tuple[int, str | None]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from itertools import chain
+from typing import Any, Final
 
 import apache_beam as beam
 import numpy as np
@@ -17,11 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.windowed_value import WindowedValue
 
 from features.hashing import hash64, strings
 from pipeline import storage
+from pipeline.transforms.ahead import Ahead, at_end
 
 Partition = Callable[[pa.Table], npt.NDArray[np.int64]]
 
@@ -57,14 +57,15 @@ def split(table: pa.Table, bucket: npt.NDArray[np.int64]) -> Iterator[tuple[int,
 class _Cut(beam.DoFn):
     """Collect tables up to a size, then cut the whole into buckets."""
 
-    def __init__(self, partition: Partition, limit: int) -> None:
-        self._partition, self._limit = partition, limit
+    def __init__(self, partition: Partition, limit: int, threads: int = 1) -> None:
+        self._partition, self._limit, self._threads = partition, limit, threads
         self._held: list[pa.Table] = []
         self._bytes = 0
 
     def start_bundle(self) -> None:
         """Begin empty: what a failed bundle held must not leak into its retry."""
         self._held, self._bytes = [], 0
+        self._ahead = Ahead(self._threads)
 
     def process(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """Hold a table; cut when enough is held."""
@@ -72,18 +73,22 @@ class _Cut(beam.DoFn):
             self._held.append(table)
             self._bytes += table.nbytes
         if self._bytes >= self._limit:
-            yield from self._cut()
+            for pairs in self._cut():
+                yield from pairs
 
-    def finish_bundle(self) -> Iterator[WindowedValue]:
+    def finish_bundle(self) -> Iterator[Any]:
         """Cut what is left."""
-        for pair in self._cut():
-            yield WindowedValue(pair, GlobalWindow().max_timestamp(), [GlobalWindow()])
+        for pairs in chain(self._cut(), self._ahead.rest()):
+            yield from map(at_end, pairs)
 
-    def _cut(self) -> Iterator[tuple[int, pa.Table]]:
+    def _cut(self) -> Iterator[list[tuple[int, Any]]]:
         if self._held:
-            table = pa.concat_tables(self._held).combine_chunks()
-            self._held, self._bytes = [], 0
-            yield from split(table, self._partition(table))
+            held, self._held, self._bytes = self._held, [], 0
+            yield from self._ahead.call(self._pieces, held)
+
+    def _pieces(self, held: list[pa.Table]) -> list[tuple[int, Any]]:
+        table = pa.concat_tables(held).combine_chunks()
+        return list(split(table, self._partition(table)))
 
 
 @beam.typehints.with_output_types(tuple[int, pa.Table])
@@ -95,18 +100,20 @@ class _CutTables(_Cut):
 class _CutToFiles(_Cut):
     """Pieces as Arrow files. A name carries the attempt: a retried bundle never meets its own leftovers."""
 
-    def __init__(self, partition: Partition, limit: int, folder: str) -> None:
-        super().__init__(partition, limit)
+    def __init__(self, partition: Partition, limit: int, folder: str, threads: int = 1) -> None:
+        super().__init__(partition, limit, threads)
         self._folder = folder
 
-    def _cut(self) -> Iterator[tuple[int, str]]:  # type: ignore[override]
-        for bucket, piece in super()._cut():
+    def _pieces(self, held: list[pa.Table]) -> list[tuple[int, Any]]:
+        written = []
+        for bucket, piece in super()._pieces(held):
             path = storage.join(self._folder, f"{bucket:05d}-{uuid.uuid4().hex}.arrow")
             sink = pa.BufferOutputStream()
             with pa.ipc.new_file(sink, piece.schema) as writer:
                 writer.write_table(piece)
             storage.write_bytes(path, sink.getvalue())
-            yield bucket, path
+            written.append((bucket, path))
+        return written
 
 
 @beam.typehints.with_output_types(tuple[int, pa.Table])
@@ -132,6 +139,8 @@ class Shuffle(beam.PTransform):
 
     The order of rows within a bucket is not defined: sort by a total order afterwards.
 
+    Takes one PCollection of tables, or a tuple of several with one schema.
+
     Parameters
     ----------
     partition : callable
@@ -140,22 +149,27 @@ class Shuffle(beam.PTransform):
         `spill` or `native`.
     folder : str
         Where `spill` keeps its files; the caller removes it.
+    threads : int
+        How many tables `spill` cuts and writes at once.
     """
 
-    def __init__(self, partition: Partition, mode: str, folder: str) -> None:
+    def __init__(self, partition: Partition, mode: str, folder: str, threads: int = 1) -> None:
         super().__init__()
         if mode not in ("spill", "native"):
             raise ValueError(f"shuffle mode {mode!r}: spill or native is wanted")
-        self._partition, self._mode, self._folder = partition, mode, folder
+        self._partition, self._mode, self._folder, self._threads = partition, mode, folder, threads
 
-    def expand(self, tables: beam.PCollection) -> beam.PCollection:
-        """Build the graph."""
+    def expand(self, tables: beam.PCollection | tuple[beam.PCollection, ...]) -> beam.PCollection:
+        """Build the graph. Several inputs are cut each by itself: a runner may hold what it flattens."""
+        inputs = tables if isinstance(tables, tuple) else (tables,)
+        cut = [self._cut(each, str(k or "")) for k, each in enumerate(inputs)]
+        grouped = (cut if len(cut) == 1 else [tuple(cut) | beam.Flatten()])[0] | beam.GroupByKey()
         if self._mode == "spill":
-            cut = _CutToFiles(self._partition, SPILL_BYTES, self._folder)
-            return tables | "CutToFiles" >> beam.ParDo(cut) | beam.GroupByKey() | "Load" >> beam.ParDo(_Load())
-        return (
-            tables
-            | "Cut" >> beam.ParDo(_CutTables(self._partition, NATIVE_BYTES))
-            | beam.GroupByKey()
-            | "Concatenate" >> beam.Map(_concatenate).with_output_types(tuple[int, pa.Table])
-        )
+            return grouped | "Load" >> beam.ParDo(_Load())
+        return grouped | "Concatenate" >> beam.Map(_concatenate).with_output_types(tuple[int, pa.Table])
+
+    def _cut(self, tables: beam.PCollection, number: str) -> beam.PCollection:
+        if self._mode == "spill":
+            cut = _CutToFiles(self._partition, SPILL_BYTES, self._folder, self._threads)
+            return tables | f"CutToFiles{number}" >> beam.ParDo(cut)
+        return tables | f"Cut{number}" >> beam.ParDo(_CutTables(self._partition, NATIVE_BYTES))

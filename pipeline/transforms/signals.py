@@ -11,16 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import strings
-from features.signals import SignalOptions, signals
+from features.signals import READS, SignalOptions, signals
 from models.judge import judge
 from models.store import loads
 from models.training import Models
 from pipeline import storage, tally
+from pipeline.transforms.ahead import SideBySide
 from pipeline.transforms.counts import counts, domain_names
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, JUDGEMENT, SIGNALS, TURN
 
-# Turns that are worked on at once: what the kernels hold on the way is many times the rows themselves.
+# Turns that a thread works on at once: what the kernels hold on the way is many times the rows themselves.
 PIECE_ROWS: Final = 25_000
 
 
@@ -45,15 +46,16 @@ def pieces(owner: pa.ChunkedArray, rows: int = PIECE_ROWS) -> Iterator[tuple[int
 
 
 @beam.typehints.with_output_types(pa.Table)
-class ComputeSignals(beam.DoFn):
+class ComputeSignals(SideBySide):
     """Bucket numbers to files of Signals rows; gives their counts."""
 
-    def __init__(self, turns: str, folder: str, options: SignalOptions) -> None:
+    def __init__(self, turns: str, folder: str, options: SignalOptions, threads: int = 1) -> None:
+        super().__init__(threads)
         self._turns, self._folder, self._options = turns, folder, options
 
-    def process(self, bucket: int) -> Iterator[pa.Table]:
+    def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema)
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, list(READS))
         done = []
         for start, length in pieces(turns["subject_id"]):
             done.append(signals(turns.slice(start, length).combine_chunks(), self._options))
@@ -62,16 +64,18 @@ class ComputeSignals(beam.DoFn):
         write_bucket(self._folder, bucket, table, SIGNALS)
         sessions = len(table["session_id"].unique())
         subjects = len(table["subject_id"].unique())
-        yield counts(
-            "signals", {"in": turns.num_rows, "kept": table.num_rows}, {"sessions": sessions, "subjects": subjects}
-        )
+        closing = {"in": turns.num_rows, "kept": table.num_rows}
+        return [counts("signals", closing, {"sessions": sessions, "subjects": subjects})]
 
 
 @beam.typehints.with_output_types(pa.Table)
-class JudgeTurns(beam.DoFn):
+class JudgeTurns(SideBySide):
     """Bucket numbers to files of Judgement and Correction rows; gives their counts, by domain too."""
 
-    def __init__(self, turns: str, signals: str, judgements: str, corrections: str, model: str, sha256: str) -> None:
+    def __init__(
+        self, turns: str, signals: str, judgements: str, corrections: str, model: str, sha256: str, threads: int = 1
+    ) -> None:
+        super().__init__(threads)
         self._turns, self._signals = turns, signals
         self._judgements, self._corrections = judgements, corrections
         self._model, self._sha256 = model, sha256
@@ -80,9 +84,9 @@ class JudgeTurns(beam.DoFn):
         """Load the models named by their hash."""
         self._models: Models = loads(storage.read_bytes(self._model), self._sha256)
 
-    def process(self, bucket: int) -> Iterator[pa.Table]:
+    def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema)
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations"])
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         done = []
         for start, length in pieces(table["session_id"]):
@@ -92,7 +96,7 @@ class JudgeTurns(beam.DoFn):
         judgements, corrections = (pa.concat_tables(tables) for tables in zip(*done, strict=True))
         write_bucket(self._judgements, bucket, judgements, JUDGEMENT)
         write_bucket(self._corrections, bucket, corrections, CORRECTION)
-        yield _counts(turns, judgements, corrections)
+        return [_counts(turns, judgements, corrections)]
 
 
 def _counts(turns: pa.Table, judgements: pa.Table, corrections: pa.Table) -> pa.Table:

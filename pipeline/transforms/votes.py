@@ -22,6 +22,24 @@ Mask = npt.NDArray[np.bool_]
 _SPLIT_KEY: Final = "afterword/split1"
 
 
+# Columns that votes are made from; the others need not be read.
+TURN_READS: Final = (
+    "turn_id",
+    "conversation_id",
+    "subject_id",
+    "event_time",
+    "locale",
+    "utterance",
+    "interpretations",
+    "executed",
+    "response",
+    "outcome",
+    "policy",
+    "consent",
+)
+CORRECTION_READS: Final = ("turn_id", "interpretation", "accepted", "p_correct", "certified", "supporting_turns")
+
+
 @dataclass(frozen=True)
 class VoteOptions:
     """Which turns vote, and in which split.
@@ -54,9 +72,9 @@ def votes(
     Parameters
     ----------
     turns, judgements : pyarrow.Table
-        Rows of the same turns in the same order.
+        Rows of the same turns in the same order; of the turns at least the columns of `TURN_READS`.
     corrections : pyarrow.Table
-        Correction rows of these turns.
+        Correction rows of these turns, at least the columns of `CORRECTION_READS`.
     options : VoteOptions
     """
     n = turns.num_rows

@@ -107,13 +107,15 @@ def test_again_into_the_same_folder_is_the_same_release(log: Path, released: Pat
     assert len(list((out / "runs").iterdir())) == 2
 
 
-@pytest.mark.parametrize("override", ["shuffle.bucket_bytes=20000", "shuffle.mode=native"])
-def test_how_rows_are_shuffled_does_not_change_a_byte(log: Path, released: Path, tmp_path: Path, override: str):
+@pytest.mark.parametrize("override", ["shuffle.bucket_bytes=20000", "shuffle.mode=native", "workers.threads=1"])
+def test_how_rows_are_shuffled_and_by_how_many_threads_does_not_change_a_byte(
+    log: Path, released: Path, tmp_path: Path, override: str
+):
     out = tmp_path / "out"
     # Small shards, so that their number would follow from the buckets if it could.
     small = ("--set", "release.shard_bytes=4000")
     assert afterword("run", "--input", log, *SETTINGS, "--out", out, "--set", override, *small) == 0
-    assert override.startswith("shuffle.mode") or len(list((out / "stages" / "ingest" / "turns").iterdir())) > 3
+    assert not override.startswith("shuffle.bucket") or len(list((out / "stages" / "ingest" / "turns").iterdir())) > 3
     plain = rerun(released, tmp_path / "plain", "--from", "release", *small)
     name = manifest(out)["release_id"]
     assert tree(out / "releases" / name) == tree(plain / "releases" / name)
@@ -277,7 +279,11 @@ def test_help_and_version_end_with_0_without_beam(capsys: Any):
 
 @pytest.mark.long
 def test_the_real_calls_twice_are_byte_identical_on_other_buckets_too(letsgo: Path, tmp_path: Path):
-    ways = {"a": (), "b": (), "many": ("--set", "shuffle.bucket_bytes=300000", "--set", "shuffle.mode=native")}
+    ways = {
+        "a": (),
+        "b": (),
+        "many": ("--set", "shuffle.bucket_bytes=300000", "--set", "shuffle.mode=native", "--set", "workers.threads=3"),
+    }
     for name, settings in ways.items():
         out = ("--out", tmp_path / name)
         assert afterword("run", "--input", letsgo.parent, "--format", "dstc", *out, *settings) == 0

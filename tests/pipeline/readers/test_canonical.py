@@ -318,6 +318,32 @@ def test_the_fast_and_the_slow_path_give_the_same_table(rows: list[dict[str, Any
         assert fast.to_pylist() == slow.turns.drop_columns("source").to_pylist()
 
 
+UNKNOWN = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXT | st.floats(), lambda v: st.lists(v) | st.dictionaries(TEXT, v)
+)
+
+
+@given(st.lists(st.tuples(RECORDS, UNKNOWN, st.booleans()), min_size=1, max_size=4))
+def test_unknown_fields_are_kept_alike_by_the_quick_and_the_slow_path(rows: list[tuple[dict[str, Any], Any, bool]]):
+    data = b""
+    for row, value, inside in rows:
+        first = row.get("interpretations", [])[:1] if inside else [row]
+        for part in first:
+            part["more"] = value
+        data += json.dumps(row).encode() + b"\n"
+    quick = canonical._with_extra(canonical._fast(data, "ignore"), data)
+    if quick is not None:
+        slow = canonical._slow(data, "a.jsonl", 1)
+        assert not slow.dead.num_rows
+        assert quick.to_pylist() == slow.turns.drop_columns("source").to_pylist()
+
+
+def test_records_with_unknown_fields_are_not_read_line_by_line(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delattr(canonical, "_slow")
+    batch = read(lines(record(app={"v": 1}), record(asr=[{"text": "a", "rank": 1}])))
+    assert batch.turns["extra"].to_pylist() == ['{"app": {"v": 1}}', '{"asr": [{"rank": 1}]}']
+
+
 def test_ordinary_records_take_the_fast_path():
     full = record(asr=[{"text": "a", "confidence": 1}], interpretations=[{"intent": "a", "score": 0.5, "slots": []}])
     assert canonical._fast(lines(full, record())) is not None
@@ -370,3 +396,11 @@ def test_parquet_positions_run_on_over_batches(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_parquet_is_known_by_its_first_bytes_not_by_its_name(pack: Any):
     assert found(read(parquet(pa.table({"turn_id": ["a"]})), "no-suffix")) == [(0, "a")]
+
+
+def test_a_large_parquet_file_is_read_from_the_disk_alike(monkeypatch: pytest.MonkeyPatch):
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"user_id": ["u"] * 9, "utterance": [str(k) for k in range(9)]}), sink)
+    whole = read(sink.getvalue()).turns
+    monkeypatch.setattr(canonical, "SPOOL_BYTES", 10)
+    assert read(sink.getvalue()).turns.equals(whole) and whole.num_rows == 9

@@ -9,7 +9,18 @@ from build import START, turns
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.transforms.ingest import Place, by_place, last_read, strangers, supersede
+from pipeline.transforms.ingest import (
+    Place,
+    by_place,
+    last_read,
+    marked,
+    repeated,
+    settled,
+    strangers,
+    supersede,
+    words_of_winners,
+)
+from pipeline.transforms.shuffle import KeyHash
 from schemas import DEAD_LETTER, GOLD
 
 
@@ -112,3 +123,16 @@ def test_of_a_label_read_twice_the_one_read_last_is_kept():
 def test_rows_that_another_conversation_supersedes_are_counted():
     rows = turns({"turn_id": "1", "conversation_id": "a"}, {"turn_id": "1", "conversation_id": "b"}, {"turn_id": "2"})
     assert strangers(rows, supersede(rows)) == 1
+
+
+@given(ROWS, st.lists(st.sampled_from("uvw"), min_size=8, max_size=8), st.integers(1, 3))
+def test_what_subjects_keep_by_word_of_the_winners_is_what_all_rows_together_keep(
+    rows: list[dict[str, Any]], subjects: list[str], buckets: int
+):
+    rows = list({(r["source"]["uri"], r["source"]["position"]): r for r in rows}.values())
+    rows = [r | {"subject_id": s, "sequence": 0, "at": 0.0} for r, s in zip(rows, subjects, strict=False)]
+    rivals = turns(*rows).filter(pa.array(repeated(turns(*rows))))
+    every = pa.concat_tables([marked(turns(*rows), False), words_of_winners(rivals, supersede(rivals))])
+    bucket = KeyHash("subject_id", buckets)(every)
+    got = pa.concat_tables([settled(every.filter(pa.array(bucket == k))) for k in range(buckets)])
+    assert got.sort_by("turn_id").equals(supersede(turns(*rows)))

@@ -1,0 +1,75 @@
+"""Work of a DoFn in a few threads: Arrow, NumPy's sorts, Parquet and zstd leave the interpreter to others meanwhile."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import apache_beam as beam
+from apache_beam.pvalue import TaggedOutput
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+
+T = TypeVar("T")
+
+
+class Ahead:
+    """Calls in threads, their results in the order of the calls, and never more than `threads` under way."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._pending: deque[Future[Any]] = deque()
+
+    def call(self, function: Callable[..., T], *arguments: Any) -> Iterator[T]:
+        """Begin a call; gives the results of earlier ones for which it had to wait."""
+        if self._pool is None:
+            yield function(*arguments)
+            return
+        while len(self._pending) >= self._threads:
+            yield self._pending.popleft().result()
+        self._pending.append(self._pool.submit(function, *arguments))
+
+    def rest(self) -> Iterator[Any]:
+        """Results of all calls that are still under way; ends the threads."""
+        while self._pending:
+            yield self._pending.popleft().result()
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+class SideBySide(beam.DoFn):
+    """A DoFn that works on several elements at once; a subclass says how on one, in `work`.
+
+    What an element gives may leave with a later one or at the bundle's end: only for what knows no windows.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+
+    def work(self, element: Any) -> list[Any]:
+        """All outputs of one element. Runs in a thread, beside others."""
+        raise NotImplementedError
+
+    def start_bundle(self) -> None:
+        """Begin with nothing under way: what a failed bundle left must not leak into its retry."""
+        self._ahead = Ahead(self._threads)
+
+    def process(self, element: Any) -> Iterator[Any]:
+        """Begin an element."""
+        for outputs in self._ahead.call(self.work, element):
+            yield from outputs
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """What is still under way."""
+        for outputs in self._ahead.rest():
+            yield from map(at_end, outputs)
+
+
+def at_end(output: Any) -> Any:
+    """An output, tagged or not, as the end of a bundle has to give it."""
+    if isinstance(output, TaggedOutput):
+        return TaggedOutput(output.tag, at_end(output.value))
+    return WindowedValue(output, GlobalWindow().max_timestamp(), [GlobalWindow()])

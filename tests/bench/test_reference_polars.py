@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import io
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from build import turns
+
+from bench.agree import differences
+from features.signals import signals
+from features.timeline import sort
+from pipeline.readers.canonical import CanonicalReader
+from pipeline.transforms.check import check
+from tests.pipeline.synthetic import lines, records
+
+reference = pytest.importorskip("bench.reference_polars", reason="polars is not installed")
+
+
+def by_hand(table: pa.Table, folder: Path) -> pa.Table:
+    pq.write_table(table, folder / "bucket-00000.parquet")
+    words = tomllib.loads(reference.LEXICON.read_text(encoding="utf-8"))
+    reference.signals(reference.pl.scan_parquet(folder / "bucket-*.parquet"), words).write_parquet(
+        folder / "out.parquet"
+    )
+    return pq.read_table(folder / "out.parquet")
+
+
+def slot(*pairs: tuple[str, str]) -> list[dict[str, Any]]:
+    return [{"name": name, "value": value, "start": None, "end": None} for name, value in pairs]
+
+
+def reading(intent: str, score: float | None, *pairs: tuple[str, str]) -> dict[str, Any]:
+    return {"domain": "d", "intent": intent, "slots": slot(*pairs), "score": score}
+
+
+def test_it_says_what_the_product_says(tmp_path: Path):
+    log = next(iter(CanonicalReader().read(io.BytesIO(lines(*records(60))), "a"))).turns
+    table = sort(check(log, None)[0])
+    assert differences(signals(table), by_hand(table, tmp_path)) == []
+
+
+def test_it_says_so_of_odd_turns_too(tmp_path: Path):
+    two = [
+        reading("go", 0.5, ("to", "New York"), ("from", "Oslo")),
+        reading("go", 0.5, ("from", "oslo"), ("to", "new york")),
+    ]
+    kin = [reading("go", 0.4, ("to", "york")), reading("go", None, ("to", "new york")), reading("no", 0.0)]
+    rows = turns(
+        {
+            "turn_id": "a",
+            "utterance": "!?",
+            "interpretations": two,
+            "response": "To New York? From Oslo, is that right?",
+        },
+        {"turn_id": "b", "at": 60.0, "utterance": "...", "interpretations": kin, "prompt": "I'm sorry. Where to?"},
+        {"turn_id": "c", "at": 420.0, "utterance": "São Paulo", "interpretations": [reading("deny", 0.1)], "asr": []},
+        {
+            "turn_id": "d",
+            "at": 421.0,
+            "utterance": "sao paulo",
+            "conversation_id": "other",
+            "sequence": 9,
+            "response": "",
+        },
+        {"turn_id": "e", "at": 1000.0, "subject_id": "v", "utterance": "yes", "barge_in": True, "outcome": "error"},
+    )
+    assert differences(signals(sort(rows)), by_hand(sort(rows), tmp_path)) == []
+
+
+def test_a_changed_value_a_lost_null_and_a_merged_hash_are_differences():
+    rows = [
+        {"turn_id": str(k), "at": 9.0 * k, "utterance": "hello", "interpretations": [reading(str(k), 0.5)]}
+        for k in (0, 1)
+    ]
+    table = signals(turns(*rows))
+    assert differences(table, table) == []
+
+    def found(name: str, values: list[Any]) -> list[str]:
+        changed = table.set_column(table.column_names.index(name), name, pa.array(values, table[name].type))
+        return [text.split(":")[0] for text in differences(table, changed)]
+
+    assert found("gap_after", [9.1, None]) == ["gap_after"] == found("gap_after", [9.0, 0.0])
+    entries = table["candidates"].to_pylist()
+    assert found("candidates", [[e | {"candidate_id": 7} for e in each] for each in entries]) == [
+        "candidates.candidate_id"
+    ]
+    assert found("candidates", [[e | {"candidate_id": -e["candidate_id"]} for e in each] for each in entries]) == []
