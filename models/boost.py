@@ -24,7 +24,7 @@ PARAMETERS: Final[dict[str, Any]] = {
     "objective": "cross_entropy",
     # Random cuts: over many related columns they overfit less than the best cut.
     "extra_trees": True,
-    "learning_rate": 0.075,
+    "learning_rate": 0.1,
     "num_leaves": 15,
     "min_data_in_leaf": 20,
     "feature_fraction": 0.5,
@@ -37,7 +37,7 @@ PARAMETERS: Final[dict[str, Any]] = {
     "force_row_wise": True,
     "verbosity": -1,
 }
-ROUNDS: Final = 200
+ROUNDS: Final = 120
 # One thread a booster, and boosters side by side: the bytes do not depend on how many cores there are, and no thread
 # waits for another at each of a tree's many barriers, which on a busy machine costs minutes.
 _THREADS: Final = 1

@@ -14,7 +14,6 @@ from features.text import flat
 from models.correction import DECIMALS, Choice, best_alternative, eligible, highest_other
 from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
 from models.folds import subject_folds
-from models.store import model_id
 from models.training import Models
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
 from schemas.judgement import REASON
@@ -91,7 +90,7 @@ def _judgements(
         pa.table(
             {
                 "turn_id": signals["turn_id"],
-                "model_id": pa.repeat(model_id(models, "defect"), n),
+                "model_id": pa.repeat(models.defect_id, n),
                 "subject_id": signals["subject_id"],
                 "session_id": signals["session_id"],
                 "event_time": signals["event_time"],
@@ -177,7 +176,7 @@ def _corrections(
             {
                 "turn_id": turn_id.take(pa.array(turn)),
                 "candidate_id": pa.array(hex_id(table.candidate_id[rows]), pa.string()),
-                "model_id": pa.repeat(model_id(models, "correction"), len(rows)),
+                "model_id": pa.repeat(models.correction_id, len(rows)),
                 "interpretation": _interpretations(turns, table, rows),
                 "source": pc.if_else(pa.array(table.offset[rows] > 0), "rephrase", "n-best"),
                 "p_correct": p_correct[rows],

@@ -13,7 +13,7 @@ from models.certify import Threshold
 from models.correction import CorrectionModel
 from models.defect import DefectModel
 from models.prior import Prior
-from models.training import Models, TrainOptions
+from models.training import Models, TrainOptions, canonical
 
 FORMAT: Final = "afterword-models/1"
 
@@ -31,19 +31,12 @@ def model_id(models: Models, part: str) -> str:
     part : str
         `defect`, or `correction`, whose acceptance follows from the defect model too.
     """
-    held: dict[str, object] = {
-        "prior": models.prior.plain(),
-        "defect": asdict(models.defect),
-        "threshold": asdict(models.threshold),
-    }
-    if part == "correction":
-        held |= {"correction": asdict(models.correction), "tau": asdict(models.tau), "margin": models.options.margin}
-    return hashlib.sha256(_canonical(held)).hexdigest()
+    return models.correction_id if part == "correction" else models.defect_id
 
 
 def dumps(models: Models) -> bytes:
     """Both models, their thresholds and options as canonical JSON."""
-    return _canonical(
+    return canonical(
         {
             "format": FORMAT,
             "prior": models.prior.plain(),
@@ -93,7 +86,3 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
 
 def _folds(held: dict[str, Any]) -> FoldModel:
     return FoldModel(tuple(held["folds"]["boosters"]), tuple(held["folds"]["names"]))
-
-
-def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +76,30 @@ class Models:
     tau: Threshold
     options: TrainOptions
     report: dict[str, float | int | str | None]
+
+    @cached_property
+    def defect_id(self) -> str:
+        """SHA-256 of all that a judgement follows from."""
+        return _digest(self._of_defect)
+
+    @cached_property
+    def correction_id(self) -> str:
+        """SHA-256 of all that a correction follows from, the defect model among it."""
+        corrects = {"correction": asdict(self.correction), "tau": asdict(self.tau), "margin": self.options.margin}
+        return _digest(self._of_defect | corrects)
+
+    @property
+    def _of_defect(self) -> dict[str, object]:
+        return {"prior": self.prior.plain(), "defect": asdict(self.defect), "threshold": asdict(self.threshold)}
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def canonical(value: object) -> bytes:
+    """JSON with sorted keys and no spaces: equal values are equal bytes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ _AFTER: Final = {c.name for c in (*SIGNALS.columns, *CANDIDATE_COLUMNS) if c.nee
 # The user's own rating is a verdict: it votes, and no view may learn from it.
 _VERDICTS: Final = {"explicit_rating"}
 _EDGE: Final = 1e-4
-# Half of the final models' trees: what they learn is a teacher's noisy opinion.
-WEAK_ROUNDS: Final = 100
+# Fewer trees than the final models have: what they learn is a teacher's noisy opinion.
+WEAK_ROUNDS: Final = 80
 
 
 def views(design: Design) -> tuple[Design, Design]:
