@@ -6,7 +6,11 @@ DATA   ?= ../shared/data
 OUT    ?= out/quality.json
 STAMP   = $(VENV)/.installed
 
-.PHONY: docs install test test-all lint types lock golden bench-quality bench-memory bench-speed clean
+.PHONY: demo docs install test test-all lint types lock golden bench-quality bench-memory bench-speed clean
+
+# Two commands are enough to see it: `make demo`, `make test`.
+demo: install
+	$(BIN)/python examples/demo.py out/demo
 
 install: $(STAMP)
 
@@ -30,7 +34,7 @@ types: install
 
 # Only when the versions are to change. Needs uv; writes no addresses.
 lock:
-	uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url --no-annotate --no-header \
+	uv pip compile --universal --python-version 3.11 --extra dev --extra simulate --no-emit-index-url --no-annotate --no-header \
 	    --quiet --output-file requirements.lock pyproject.toml
 
 docs: install

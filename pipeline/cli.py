@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from pipeline.errors import AfterwordError, StageError
 from pipeline.stages import STAGES, SUMMARIES
@@ -40,6 +40,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except OSError as error:
         return _fail(f"{error.filename or 'a file'}: {error.strerror or error}; the last release stays current", 1)
+
+
+def console() -> NoReturn:
+    """Run the command as a process of its own, and end it.
+
+    All is written and closed by then. The ordinary end of the interpreter also destroys the thread pools of the
+    libraries' C++ parts, which now and then aborts the process ("terminate called without an active exception"): a run
+    whose release is current would end with a code that says it failed.
+    """
+    code = main()
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _fail(message: str, code: int) -> int:
@@ -269,4 +283,4 @@ def _explain(arguments: argparse.Namespace, beam_args: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    console()
