@@ -13,9 +13,9 @@ import json
 import sys
 from pathlib import Path
 
-from bench import letsgo
+from bench import letsgo, simulated
 
-WORKS = {"letsgo": letsgo.figures}
+WORKS = {"letsgo": letsgo.figures, "simulated": simulated.figures}
 
 
 def main() -> int:

@@ -1,0 +1,87 @@
+"""Simulated traffic: what a run finds, held against what the users of the simulator really meant.
+
+The truth lies beside the log and is read here only. It tells how the parts work together and what a change does; how
+good they are with people is for the real calls to say.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from features.interpretation import flatten, hex_id
+from models.metrics import ap, auc
+from pipeline.config import Config
+from pipeline.jobs.context import Context
+from pipeline.jobs.run import run
+from pipeline.workspace import Workspace
+from simulator.options import SimulateOptions
+from simulator.simulate import simulate
+
+TURNS: Final = 60_000
+# Not the seed that the simulator's rates were settled with.
+SEED: Final = 2026
+
+
+def figures(_: Path) -> dict[str, float]:
+    """Simulate, run, compare. Reads no data set."""
+    with tempfile.TemporaryDirectory() as folder:
+        made, out = Path(folder) / "made", Path(folder) / "out"
+        simulate(made, SimulateOptions(turns=TURNS, seed=SEED))
+        context = Context(Workspace(str(out)), Config(), [])
+        result = run(context, str(made / "logs"), "canonical")
+        truth = _table(made / "truth").set_index("turn_id")
+        judged = _table(out / "stages" / "label" / "judgements").set_index("turn_id").join(truth, lsuffix="_judged")
+        score = _table(out / "stages" / "signals" / "signals", ["turn_id", "top_score"]).set_index("turn_id")[
+            "top_score"
+        ]
+        chosen = _table(out / "stages" / "label" / "corrections", ["turn_id", "candidate_id", "accepted"])
+        examples = ds.dataset(Path(result["release"]) / "lineage" / "data").to_table()
+    right = (chosen["candidate_id"] == truth["candidate_id"].reindex(chosen["turn_id"]).to_numpy())[chosen["accepted"]]
+    return {
+        "turns": len(judged),
+        "wrong": float(judged["wrong"].mean()),
+        **_defects(judged, 1.0 - score.reindex(judged.index).fillna(0.0).to_numpy(np.float64)),
+        "corrections": len(right),
+        "corrections.precision": float(right.mean()),
+        **_examples(examples, truth),
+    }
+
+
+def _table(folder: Path, columns: list[str] | None = None) -> pd.DataFrame:
+    return ds.dataset(folder, partitioning=None, exclude_invalid_files=False).to_table(columns=columns).to_pandas()
+
+
+def _defects(judged: pd.DataFrame, simple: Any) -> dict[str, float]:
+    wrong, found = judged["wrong"].to_numpy(np.float64), judged["is_defect"].to_numpy(bool)
+    p = judged["p_defect"].to_numpy(np.float64)
+    return {
+        "defect.auc": auc(wrong, p),
+        "defect.ap": ap(wrong, p),
+        "defect.baseline.auc": auc(wrong, simple),
+        "defect.baseline.ap": ap(wrong, simple),
+        "defect.precision": float(wrong[found].mean()),
+        "defect.recall": float(found[wrong > 0].mean()),
+    }
+
+
+def _examples(examples: pa.Table, truth: pd.DataFrame) -> dict[str, float]:
+    """Examples by kind, and the share whose label most of their turns meant."""
+    label = pa.StructArray.from_arrays(
+        [examples[n].combine_chunks() for n in ("domain", "intent", "slots")]
+        + [pa.nulls(examples.num_rows, pa.float64())],
+        names=["domain", "intent", "slots", "score"],
+    )
+    single = pa.ListArray.from_arrays(pa.array(np.arange(examples.num_rows + 1), pa.int32()), label)
+    ids = hex_id(flatten(single).candidate_id)
+    turns = [p["turn_ids"] for p in examples["provenance"].to_pylist()]
+    meant = [(truth["candidate_id"].reindex(t) == i).mean() > 0.5 for t, i in zip(turns, ids, strict=True)]
+    by_kind = pd.Series(meant, dtype=float).groupby(examples["kind"].to_pandas().astype(object))
+    out = {f"examples.{kind}": float(n) for kind, n in by_kind.size().items()}
+    return out | {f"examples.{kind}.precision": float(share) for kind, share in by_kind.mean().items()}
