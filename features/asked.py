@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from features.hashing import mix
 from features.interpretation import Candidates
 from features.rephrase import Ahead
 
@@ -21,8 +22,6 @@ Mask = npt.NDArray[np.bool_]
 
 # A later turn less like this is about something else more often than it repairs.
 REPHRASE_LIKENESS: Final = 0.5
-
-_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,9 @@ def asked(
         offsets.append(np.full(len(rows), later.offset, np.int64))
         likes.append(later.like[rows])
     turn, entry = np.concatenate(turns), np.concatenate(entries)
-    key = _keys(turn, candidates.candidate_id[entry])
-    new = ~np.isin(key, _keys(candidates.turn, candidates.candidate_id))
+    # One number a (turn, candidate): two pairs share one by a chance of 2^-64.
+    key = mix(turn, candidates.candidate_id[entry])
+    new = ~np.isin(key, mix(candidates.turn, candidates.candidate_id))
     new &= _first(key)
     m = len(candidates)
     return Asked(
@@ -107,12 +107,7 @@ def asked(
     )
 
 
-def _keys(turn: I64, candidate_id: I64) -> npt.NDArray[np.uint64]:
-    """One number a (turn, candidate): two pairs share one by a chance of 2^-64."""
-    return np.asarray((turn.view(np.uint64) * _MIX) ^ candidate_id.view(np.uint64), dtype=np.uint64)
-
-
-def _first(key: npt.NDArray[np.uint64]) -> Mask:
+def _first(key: I64) -> Mask:
     out = np.zeros(len(key), bool)
     out[np.unique(key, return_index=True)[1]] = True
     return out

@@ -18,6 +18,7 @@ U64 = npt.NDArray[np.uint64]
 _KEY: Final = "afterword/hash/1"
 _SECOND_KEY: Final = "afterword/hash/2"
 SEPARATOR: Final = "\x1f"
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 def strings(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.object_]:
@@ -42,6 +43,14 @@ def hash_texts(texts: pa.Array) -> U64:
     held = texts if isinstance(texts, pa.DictionaryArray) else texts.fill_null("").dictionary_encode()
     hashes = hash64(np.append(strings(held.dictionary), ""))
     return np.asarray(hashes[held.indices.fill_null(len(hashes) - 1).to_numpy()], dtype=np.uint64)
+
+
+def mix(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """One 64-bit hash of two, shape (n,): the finalizer of SplitMix64 (Steele, Lea and Flood 2014) over both."""
+    z = first.view(np.uint64) * _ODD + second.view(np.uint64)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray((z ^ (z >> np.uint64(31))).view(np.int64), dtype=np.int64)
 
 
 def hash128_hex(values: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:

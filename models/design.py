@@ -132,10 +132,17 @@ def _per_turn(rows: I64, values: F32, turns: int) -> F32:
 
 
 def _largest(turn: I64, values: F32, turns: int) -> F32:
-    """Column-wise maximum over each turn's candidates, ignoring NaN; NaN where there is none."""
-    out = np.full((turns, values.shape[1]), -np.inf, np.float32)
-    np.maximum.at(out, turn, np.nan_to_num(values, nan=-np.inf))
-    return np.where(np.isneginf(out), np.float32(np.nan), out)
+    """Column-wise maximum over each turn's candidates, ignoring NaN; NaN where there is none. Turns are in order."""
+    out = np.full((turns, values.shape[1]), np.nan, np.float32)
+    starts = _starts(turn)
+    if len(starts):
+        out[turn[starts]] = np.fmax.reduceat(values, starts, axis=0)
+    return out
+
+
+def _starts(turn: I64) -> I64:
+    """First row of each turn; turns are in order."""
+    return np.flatnonzero(np.append(True, turn[1:] != turn[:-1])) if len(turn) else np.zeros(0, np.int64)
 
 
 def turn_design(signals: pa.Table, table: CandidateTable | None = None) -> Design:
@@ -154,13 +161,15 @@ def turn_design(signals: pa.Table, table: CandidateTable | None = None) -> Desig
     second = _per_turn(table.turn[runner], table.evidence[runner], n)
     other = _largest(table.turn[others], table.evidence[others], n)
     names = TURN_SIGNALS + tuple(f"{part}.{e}" for part in ("top", "second", "other") for e in table.names)
-    return Design(np.hstack([own, top, second, other]).astype(np.float32), names)
+    return Design(np.hstack([own, top, second, other]).astype(np.float32, copy=False), names)
 
 
 def _lowest(turn: I64, values: F32, turns: int) -> F32:
-    """Lowest value of each turn, infinite where it has none, shape (turns,)."""
+    """Lowest value of each turn, infinite where it has none, shape (turns,). Turns are in order."""
     out = np.full(turns, np.inf, np.float32)
-    np.minimum.at(out, turn, values)
+    starts = _starts(turn)
+    if len(starts):
+        out[turn[starts]] = np.minimum.reduceat(values, starts)
     return out
 
 

@@ -140,7 +140,7 @@ def _reasons(models: Models, design: Design, fold: I64, is_defect: Mask) -> pa.A
     if len(rows):
         few = Design(design.values[rows], design.names)
         contribution = models.defect.folds.contributions(few, fold[rows])
-        order = np.argsort(-contribution, axis=1, kind="stable")[:, :REASONS]
+        order = _highest(contribution, REASONS)
         values = np.round(np.take_along_axis(contribution, order, axis=1), DECIMALS).ravel()
         keep = values > 0
         counts[rows] = keep.reshape(len(rows), -1).sum(axis=1)
@@ -149,6 +149,16 @@ def _reasons(models: Models, design: Design, fold: I64, is_defect: Mask) -> pa.A
     structs = pa.StructArray.from_arrays([pa.array(names, pa.string()), pa.array(values)], fields=list(REASON))
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs)
+
+
+def _highest(values: F64, count: int) -> I64:
+    """Columns of each row's highest values, highest first, the first of equal ones first, shape (n, count)."""
+    left, rows = values.copy(), np.arange(len(values))
+    out = np.empty((len(values), count), np.int64)
+    for k in range(count):
+        out[:, k] = left.argmax(axis=1)
+        left[rows, out[:, k]] = -np.inf
+    return out
 
 
 def _corrections(

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from features.hashing import hash64, join, strings
+from features.hashing import mix, strings
 from features.interpretation import list_offsets
 from features.text import flat
 from models.pool import MIN_SUBJECTS, Pool
@@ -133,6 +133,5 @@ def _keys(signals: pa.Table, turn: I64, entry: I64) -> tuple[I64, I64, I64]:
     entries = lists.flatten().take(rows)
     frame = entries.field("frame_id").to_numpy()
     question = signals["question_id"].fill_null(0).to_numpy()[turn]
-    pairs = join(frame.astype(str).astype(object), question.astype(str).astype(object))
-    answer = np.where(question != 0, hash64(pairs).view(np.int64), 0)
+    answer = np.where(question != 0, mix(frame, question), 0)
     return entries.field("candidate_id").to_numpy(), entries.field("value_id").to_numpy(), answer

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.hashing import hash64, hash128_hex, hash_text, hash_texts, join, shares, strings
+from features.hashing import hash64, hash128_hex, hash_text, hash_texts, join, mix, shares, strings
 
 # Pinned: a change of these changes every id, split and fold.
 GOLDEN = ["f4b36273be004c88", "dc34b380b6ea3414", "56793880c6408752", "52e6c7ce113dd7f9"]
@@ -54,3 +54,14 @@ def test_a_joined_hash_keeps_fields_apart():
 def test_shares_lie_in_the_unit_interval(values):
     got = shares(np.array(values, dtype=np.uint64))
     assert ((got >= 0) & (got < 1)).all()
+
+
+def test_mixed_hashes_are_pinned_and_depend_on_the_order():
+    one, two = np.array([1, 2], np.int64), np.array([2, 1], np.int64)
+    assert mix(one, two).tolist() == [-7541218347953203506, -4689498862643123097]
+    assert len(set(mix(one, two).tolist())) == 2
+
+
+def test_mixed_hashes_of_many_pairs_differ():
+    numbers = np.arange(100_000, dtype=np.int64)
+    assert len(np.unique(mix(numbers // 300, numbers % 300))) == len(numbers)
