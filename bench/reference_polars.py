@@ -382,19 +382,11 @@ def candidates(line: pl.DataFrame) -> pl.DataFrame:
         number(pl.concat_str(*head, "names", separator="\x1f")).alias("frame_id"),
         pl.when(col("values") != "").then(number(col("values"))).otherwise(0).alias("value_id"),
     ).collect()
-    distinct = pooled(each)
-    shared = ["mass", "rank", "share", "repeats", "kin_mass", "kin", "leader"]
-    return (
-        each.lazy()
-        .drop("score")
-        .join(distinct.lazy().select("row", "candidate_id", *shared), on=["row", "candidate_id"], **LEFT)
-        .with_columns(
-            first=col("entry") == col("leader"),
-            lead=(col("row") != col("row").shift(1)).fill_null(True),
-            offset=pl.lit(0, pl.Int32),
-        )
-        .with_columns(groups(each, k).alias(f"{k}_group") for k in ("candidate_id", "frame_id", "value_id"))
-        .collect()
+    keys = ["candidate_id", "frame_id", "value_id"]
+    return pooled(each).with_columns(
+        *(groups(each, key).alias(f"{key}_group") for key in keys),
+        (col("row") != col("row").shift(1)).fill_null(True).alias("lead"),
+        pl.lit(0, pl.Int32).alias("offset"),
     )
 
 
@@ -432,8 +424,11 @@ def slots(each: pl.DataFrame) -> pl.LazyFrame:
     count = col("slots").list.len()
     parts = each.lazy().select("entry", "slots").filter(count > 0).with_columns(single=count == 1)
     parts = parts.explode("slots").unnest("slots")
-    parts = parts.with_columns(col("name").fill_null(""), col("value").fill_null("").str.to_lowercase())
-    parts = parts.with_columns(words=normal(col("value")), pair=pl.concat_str("name", "value", separator="\x1e"))
+    parts = (
+        parts.with_columns(col("name").fill_null(""), col("value").fill_null("").str.to_lowercase()).collect().lazy()
+    )
+    words = parts.select("value").unique().with_columns(words=normal(col("value")))
+    parts = parts.join(words, on="value", **LEFT).with_columns(pair=pl.concat_str("name", "value", separator="\x1e"))
     several = (
         parts.filter(~col("single"))
         .sort("entry", "name", "value")
@@ -449,25 +444,34 @@ def slots(each: pl.DataFrame) -> pl.LazyFrame:
 
 
 def pooled(each: pl.DataFrame) -> pl.DataFrame:
-    """Hypotheses of a turn that say the same, as one row each, in n-best order."""
+    """Hypotheses of a turn that say the same are one candidate: the figures of each, at all of them.
+
+    Few say the same as one before, so only those are joined.
+    """
+    same = ["row", "candidate_id"]
+    each = each.with_columns(first=pl.struct(same).is_first_distinct())
+    firsts = each.lazy().filter("first")
+    again = each.lazy().filter(~col("first")).select("entry", "score", *same)
+    again = again.join(firsts.select(*same, leader="entry"), on=same).sort("entry").collect()
+    more = again.lazy().group_by("leader").agg(more=col("score").sum(), times=pl.len())
     distinct = (
-        each.lazy()
-        .group_by("row", "candidate_id", maintain_order=True)
-        .agg(
-            col("frame_id").first(),
-            col("values").first(),
-            leader=col("entry").first(),
-            mass=col("score").sum(),
-            repeats=pl.len().cast(pl.Int32),
+        firsts.join(more, left_on="entry", right_on="leader", **LEFT)
+        .with_columns(
+            mass=col("score") + col("more").fill_null(0.0),
+            repeats=(col("times").fill_null(0) + 1).cast(pl.Int32),
         )
-        .with_columns(total=col("mass").sum().over("row"), starts=col("row").is_first_distinct())
+        .with_columns(total=col("mass").sum().over("row"))
         .with_columns(share=pl.when(col("total") > 0).then(col("mass") / col("total")))
         .with_row_index("at")
         .collect()
     )
     ranked = distinct.lazy().select("at", "row", "mass").sort("row", "mass", "at", descending=[False, True, False])
     ranks = ranked.select("at", rank=(pl.int_range(pl.len()).over("row")).cast(pl.Int32)).sort("at").collect()
-    return kin(distinct.with_columns(ranks["rank"]))
+    figures = kin(distinct.with_columns(ranks["rank"])).select("mass", "rank", "share", "repeats", "kin_mass", "kin")
+    leaders = each.lazy().select("entry").join(again.lazy().select("entry", "leader"), on="entry", **LEFT)
+    leader = leaders.select(pl.coalesce("leader", "entry")).collect().to_series()
+    place = (each["first"].cum_sum() - 1)[leader]
+    return pl.concat([each.drop("score"), figures[place]], how="horizontal")
 
 
 def kin(distinct: pl.DataFrame) -> pl.DataFrame:
@@ -544,9 +548,9 @@ class Events:
 
 def groups(frame: pl.DataFrame, key: str) -> pl.Series:
     """Number of the session and key of each row."""
-    pairs = frame.lazy().select("session", key)
-    numbers = pairs.unique(maintain_order=True).with_row_index("group").with_columns(col("group").cast(pl.Int64))
-    return pairs.join(numbers, on=["session", key], **LEFT).select("group").collect().to_series()
+    numbers = frame.lazy().select(key).unique().with_row_index("number").collect()
+    numbered = frame.lazy().select("session", key).join(numbers.lazy(), on=key, **LEFT)
+    return numbered.select(col("session") * numbers.height + col("number").cast(pl.Int64)).collect().to_series()
 
 
 def codes(group: pl.Series, position: pl.Series) -> np.ndarray:
