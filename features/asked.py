@@ -95,7 +95,10 @@ def asked(
         likes.append(later.like[rows])
     turn, entry = np.concatenate(turns), np.concatenate(entries)
     key = _keys(turn, candidates.candidate_id[entry])
-    new = ~np.isin(key, _keys(candidates.turn, candidates.candidate_id))
+    asking = np.zeros(len(lead), bool)
+    asking[turn] = True
+    own = np.flatnonzero(asking[candidates.turn])
+    new = ~np.isin(key, _keys(candidates.turn[own], candidates.candidate_id[own]))
     new &= _first(key)
     m = len(candidates)
     return Asked(
