@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pyarrow as pa
 from rapidfuzz import fuzz, process
 
@@ -32,8 +33,13 @@ SESSION_GAP_S: Final = 300.0
 SESSION_CAP: Final = 10_000
 REPHRASE_TURNS: Final = 3
 REPHRASE_GAP_S: Final = 60.0
+REPHRASE_LIKENESS: Final = 0.5
 HORIZON: Final = 10
+# Room for a session's positions, and for a window on either side of them.
+STRIDE: Final = SESSION_CAP + 2 * HORIZON + 2
 NEAR: Final = 4
+WORD_SECONDS: Final = 0.35
+ASKED_AGAIN: Final = 0.8
 LEXICON: Final = Path(__file__).parent.parent / "features" / "lexicons" / "en.toml"
 
 ORDER: Final = ["subject_id", "event_time", "sequence", "turn_id"]
@@ -49,7 +55,10 @@ READ: Final = [
     "barge_in",
     "explicit_rating",
 ]
+DIALOG_ACTS: Final = ("negates", "affirms", "goes_back", "restarts")
+REMARKS: Final = ("corrects", "asks_back", "gives_up", "closes", "escalates", "thanks", "says_sorry")
 SYSTEM_ACTS: Final = ("asks_confirmation", "apologises", "cannot_help")
+OUTCOMES: Final = {"falls_back": "fallback", "clarifies": "clarify", "hands_off": "handoff"}
 _ASKED: Final = r"([^.?!]+)\?[^?]*$"
 _LAST: Final = r"([^.?!]+)[.?!\s]*$"
 
@@ -59,15 +68,15 @@ col = pl.col
 
 def signals(turns: pl.LazyFrame, words: dict[str, Any]) -> pl.DataFrame:
     """Signals of all turns, in the total order."""
-    line = with_sessions(turns).collect()
-    said = system_texts(line, words)
-    line = pl.concat([line.drop("prompt", "response"), said], how="horizontal")
-    line = line.lazy().with_columns(place()).with_columns(user_acts(words)).collect()
-    line = line.with_columns(rephrases(line)).with_columns(reactions()).with_columns(recognition())
+    line = with_sessions(turns).with_columns(place()).collect()
+    line = pl.concat([line, user_texts(line, words), system_texts(line, words)], how="horizontal")
+    line = line.drop("prompt", "response", "utterance")
+    line = line.with_columns(rephrases(line)).with_columns(repetition(line))
+    line = line.lazy().with_columns(reactions()).with_columns(recognition()).with_columns(endings()).collect()
     each = candidates(line)
     line = line.with_columns(readings(each, line))
-    each = each.with_columns(in_session(each, line)).with_columns(echoes(each, line))
-    each = each.with_columns(next_values(each, line))
+    each = pl.concat([each, of_rephrases(each, line)], how="diagonal").sort("row", maintain_order=True)
+    each = each.with_columns(in_session(each)).with_columns(echoes(each, line)).with_columns(next_values(each, line))
     return line.with_columns(lists(each, line.height)).select(
         col(c.name).cast(pl.Float32) if str(c.type) == "float" else col(c.name)
         for c in SIGNALS.columns
@@ -126,7 +135,6 @@ def place() -> Iterable[pl.Expr]:
         near(gap, -1).cast(pl.Float32).alias("gap_before"),
         kept.alias("skipped_after"),
         near(kept, -1).alias("skipped_before"),
-        normal(col("utterance")).alias("words"),
         near("barge_in", 1).alias("barge_in_next"),
         (col("outcome") != "answered").alias("outcome_failed"),
         lead("domain").alias("domain"),
@@ -185,10 +193,12 @@ def at_rows(mask: pl.Series, values: np.ndarray) -> pl.Series:
 
 def system_texts(line: pl.DataFrame, words: dict[str, Any]) -> pl.DataFrame:
     """Columns from the texts before and after each request; each distinct text, and each pair, is worked on once."""
-    both = line.select(pl.coalesce("prompt", near("response", -1)).alias("before"), col("response").alias("after"))
+    both = line.select(
+        pl.coalesce("prompt", near("response", -1)).alias("before"), col("response").alias("after"), "outcome"
+    )
     texts = pl.concat([both["before"], both["after"]]).drop_nulls().unique().alias("text")
     held = texts.to_frame().lazy().with_columns(words=normal(col("text")), question=question(words))
-    acts = [col("words").str.contains(pattern(words["system"][act])).alias(act) for act in SYSTEM_ACTS]
+    acts = [col("words").str.contains(pattern(words["system"][act])).alias(act) for act in (*SYSTEM_ACTS, *OUTCOMES)]
     known = held.with_columns(*acts, tokens=tokens(col("words"))).with_row_index("id").collect()
     fields = known.lazy()
     numbered = (
@@ -204,6 +214,10 @@ def system_texts(line: pl.DataFrame, words: dict[str, Any]) -> pl.DataFrame:
         col("tokens_after").alias("response_tokens"),
         col("asks_confirmation_before").fill_null(False).alias("asked_confirmation"),
         *(col(f"{act}_after").fill_null(False).alias(act) for act in SYSTEM_ACTS),
+        *(
+            pl.coalesce(col("outcome") == outcome, f"{act}_after", False).alias(act)
+            for act, outcome in OUTCOMES.items()
+        ),
         col("apologises_before").fill_null(False).alias("prompt_apologises"),
         pl.when(col("question_before").is_not_null()).then(number(col("question_before"))).alias("question_id"),
         "system_repeat",
@@ -241,15 +255,31 @@ def number(values: pl.Expr) -> pl.Expr:
 # What the user said
 
 
-def user_acts(words: dict[str, Any]) -> Iterable[pl.Expr]:
-    """By the intent where it names an act, else by the words."""
-    named = [name for names in words["user_intents"].values() for name in names]
+def user_texts(line: pl.DataFrame, words: dict[str, Any]) -> pl.DataFrame:
+    """The words of each request and what they do; each distinct utterance, and each intent, is looked at once."""
+    held = line.lazy().select("utterance").unique().with_columns(words=normal(col("utterance")))
+    held = held.with_columns(
+        tokens(col("words")).alias("utterance_tokens"),
+        *(col("words").str.contains(pattern(words["user"][act])).alias(act) for act in DIALOG_ACTS + REMARKS),
+    )
+    names = words["user_intents"]
     intent = col("intent").str.to_lowercase()
-    yield tokens(col("words")).alias("utterance_tokens")
-    for act, text in words["user"].items():
-        by_words = col("words").str.contains(pattern(text))
-        by_intent = intent.is_in(words["user_intents"][act])
-        yield pl.when(intent.is_in(named).fill_null(False)).then(by_intent).otherwise(by_words).alias(act)
+    intents = line.lazy().select("intent").unique().drop_nulls()
+    intents = intents.select(
+        "intent", *(intent.is_in(names.get(act, [])).alias(f"{act}_named") for act in DIALOG_ACTS + REMARKS)
+    )
+    joined = (
+        line.lazy().select("utterance", "intent").join(held, on="utterance", **LEFT).join(intents, on="intent", **LEFT)
+    )
+    named = {act: col(f"{act}_named").fill_null(False) for act in DIALOG_ACTS + REMARKS}
+    of_dialog = pl.any_horizontal(named[act] for act in DIALOG_ACTS)
+    return joined.select(
+        "words",
+        "utterance_tokens",
+        *(pl.when(of_dialog).then(named[act]).otherwise(col(act)).alias(act) for act in DIALOG_ACTS),
+        *((col(act) | named[act]).alias(act) for act in REMARKS),
+        (~pl.any_horizontal(named.values())).alias("is_request"),
+    ).collect()
 
 
 def rephrases(line: pl.DataFrame) -> Iterable[pl.Series]:
@@ -275,19 +305,41 @@ def rephrases(line: pl.DataFrame) -> Iterable[pl.Series]:
         best.alias("rephrase_best"),
         offset.cast(pl.Int32).alias("rephrase_offset"),
         gap.cast(pl.Float32).alias("rephrase_gap"),
+        *(r.meta.output_name() for r in reach),
     ).get_columns()
+
+
+def repetition(line: pl.DataFrame) -> Iterable[pl.Series]:
+    """How many turns of the session, before and after, say the very same words."""
+    here = codes(groups(line, "words"), line["position"])
+    spoken = (line["words"] != "").to_numpy()
+    said = Events(here[spoken])
+    yield pl.Series("spoken", spoken)
+    for name, first, last in (("repeats_before", -HORIZON, -1), ("repeats_after", 1, HORIZON)):
+        yield pl.Series(name, np.where(spoken, said.window(here, first, last)[0], 0), pl.Int32)
 
 
 def reactions() -> Iterable[pl.Expr]:
     """What the next turns tell."""
-    for act in ("negates", "affirms", "goes_back", "restarts"):
+    for act in DIALOG_ACTS + REMARKS:
         yield near(act, 1).alias(f"{act}_next")
+    said = near("words", 1)
+    yield pl.when(said.is_not_null()).then(col("spoken") & (said == col("words"))).alias("repeats_next")
     yield near("rephrase_next", -1).alias("rephrase_before")
     yield near("system_repeat", 1).alias("system_repeat_next")
     yield near(col("negates") | col("goes_back") | col("restarts"), 2).alias("negates_second")
     ends = pl.when(near("negates", 1)).then(-1).when(near("affirms", 1)).then(1).otherwise(0)
     ends = pl.when(col("asks_confirmation") & near("negates", 1).is_not_null()).then(ends)
     yield ends.cast(pl.Int32).alias("confirmation")
+
+
+def endings() -> Iterable[pl.Expr]:
+    """How long the answer held, and whether the session ends though it failed or asked."""
+    held = col("gap_after") - col("response_tokens").cast(pl.Float32) * WORD_SECONDS
+    yield held.clip(lower_bound=0.0).alias("dwell")
+    failed = (col(c) for c in ("falls_back", "cannot_help", "clarifies", "asks_confirmation", "outcome_failed"))
+    open_ended = pl.any_horizontal(*failed, col("question_repeat") >= ASKED_AGAIN).fill_null(False)
+    yield ((col("turns_after") == 0) & open_ended & ~col("hands_off")).alias("abandoned")
 
 
 def recognition() -> Iterable[pl.Expr]:
@@ -303,7 +355,7 @@ def recognition() -> Iterable[pl.Expr]:
 
 
 def candidates(line: pl.DataFrame) -> pl.DataFrame:
-    """One row a hypothesis: `row` of its turn, its keys, and what the turn's own n-best says of it."""
+    """One row a hypothesis: `row` of its turn, its keys and their groups, and what the turn's own n-best says of it."""
     each = (
         line.lazy()
         .select("row", "session", "position", "interpretations")
@@ -330,16 +382,39 @@ def candidates(line: pl.DataFrame) -> pl.DataFrame:
         number(pl.concat_str(*head, "names", separator="\x1f")).alias("frame_id"),
         pl.when(col("values") != "").then(number(col("values"))).otherwise(0).alias("value_id"),
     ).collect()
-    distinct = pooled(each)
-    shared = ["mass", "rank", "share", "repeats", "kin_mass", "kin", "leader"]
-    return (
-        each.lazy()
-        .drop("score")
-        .join(distinct.lazy().select("row", "candidate_id", *shared), on=["row", "candidate_id"], **LEFT)
-        .with_columns(
-            first=col("entry") == col("leader"),
-            lead=(col("row") != col("row").shift(1)).fill_null(True),
+    keys = ["candidate_id", "frame_id", "value_id"]
+    return pooled(each).with_columns(
+        *(groups(each, key).alias(f"{key}_group") for key in keys),
+        (col("row") != col("row").shift(1)).fill_null(True).alias("lead"),
+        pl.lit(0, pl.Int32).alias("offset"),
+    )
+
+
+def of_rephrases(each: pl.DataFrame, line: pl.DataFrame) -> pl.DataFrame:
+    """Leading hypotheses of later requests that repeat or correct the turn, where its own list lacks them."""
+    keys = [c for c in each.columns if c.endswith(("_id", "_group"))]
+    turns = line.lazy().select("row", "session", "position", "is_request", "corrects", cs.starts_with("near"))
+    leads = each.lazy().filter("lead").select("row", "values", *keys)
+    leads = (
+        leads.join(turns.select("row", "is_request", "corrects"), on="row")
+        .filter("is_request")
+        .rename({"row": "later"})
+    )
+    found = [
+        turns.select(
+            "row", "session", "position", later=col("row") + k, rephrase=f"near{k}", offset=pl.lit(k, pl.Int32)
         )
+        .drop_nulls("rephrase")
+        .join(leads, on="later")
+        .filter((col("rephrase") >= REPHRASE_LIKENESS) | col("corrects"))
+        for k in range(1, REPHRASE_TURNS + 1)
+    ]
+    return (
+        pl.concat(found)
+        .join(each.lazy().select("row", "candidate_id"), on=["row", "candidate_id"], how="anti")
+        .sort("row", "offset")
+        .unique(["row", "candidate_id"], keep="first", maintain_order=True)
+        .select("row", "session", "position", "values", *keys, "offset", "rephrase", first=True, lead=False)
         .collect()
     )
 
@@ -349,8 +424,11 @@ def slots(each: pl.DataFrame) -> pl.LazyFrame:
     count = col("slots").list.len()
     parts = each.lazy().select("entry", "slots").filter(count > 0).with_columns(single=count == 1)
     parts = parts.explode("slots").unnest("slots")
-    parts = parts.with_columns(col("name").fill_null(""), col("value").fill_null("").str.to_lowercase())
-    parts = parts.with_columns(words=normal(col("value")), pair=pl.concat_str("name", "value", separator="\x1e"))
+    parts = (
+        parts.with_columns(col("name").fill_null(""), col("value").fill_null("").str.to_lowercase()).collect().lazy()
+    )
+    words = parts.select("value").unique().with_columns(words=normal(col("value")))
+    parts = parts.join(words, on="value", **LEFT).with_columns(pair=pl.concat_str("name", "value", separator="\x1e"))
     several = (
         parts.filter(~col("single"))
         .sort("entry", "name", "value")
@@ -366,25 +444,34 @@ def slots(each: pl.DataFrame) -> pl.LazyFrame:
 
 
 def pooled(each: pl.DataFrame) -> pl.DataFrame:
-    """Hypotheses of a turn that say the same, as one row each, in n-best order."""
+    """Hypotheses of a turn that say the same are one candidate: the figures of each, at all of them.
+
+    Few say the same as one before, so only those are joined.
+    """
+    same = ["row", "candidate_id"]
+    each = each.with_columns(first=pl.struct(same).is_first_distinct())
+    firsts = each.lazy().filter("first")
+    again = each.lazy().filter(~col("first")).select("entry", "score", *same)
+    again = again.join(firsts.select(*same, leader="entry"), on=same).sort("entry").collect()
+    more = again.lazy().group_by("leader").agg(more=col("score").sum(), times=pl.len())
     distinct = (
-        each.lazy()
-        .group_by("row", "candidate_id", maintain_order=True)
-        .agg(
-            col("frame_id").first(),
-            col("values").first(),
-            leader=col("entry").first(),
-            mass=col("score").sum(),
-            repeats=pl.len().cast(pl.Int32),
+        firsts.join(more, left_on="entry", right_on="leader", **LEFT)
+        .with_columns(
+            mass=col("score") + col("more").fill_null(0.0),
+            repeats=(col("times").fill_null(0) + 1).cast(pl.Int32),
         )
-        .with_columns(total=col("mass").sum().over("row"), starts=col("row").is_first_distinct())
+        .with_columns(total=col("mass").sum().over("row"))
         .with_columns(share=pl.when(col("total") > 0).then(col("mass") / col("total")))
         .with_row_index("at")
         .collect()
     )
     ranked = distinct.lazy().select("at", "row", "mass").sort("row", "mass", "at", descending=[False, True, False])
     ranks = ranked.select("at", rank=(pl.int_range(pl.len()).over("row")).cast(pl.Int32)).sort("at").collect()
-    return kin(distinct.with_columns(ranks["rank"]))
+    figures = kin(distinct.with_columns(ranks["rank"])).select("mass", "rank", "share", "repeats", "kin_mass", "kin")
+    leaders = each.lazy().select("entry").join(again.lazy().select("entry", "leader"), on="entry", **LEFT)
+    leader = leaders.select(pl.coalesce("leader", "entry")).collect().to_series()
+    place = (each["first"].cum_sum() - 1)[leader]
+    return pl.concat([each.drop("score"), figures[place]], how="horizontal")
 
 
 def kin(distinct: pl.DataFrame) -> pl.DataFrame:
@@ -446,11 +533,10 @@ def readings(each: pl.DataFrame, line: pl.DataFrame) -> Iterable[pl.Series]:
 class Events:
     """Weighted events at positions of groups; counts them in windows around other positions."""
 
-    def __init__(self, code: pl.Series, weight: pl.Series | None = None) -> None:
-        order = code.arg_sort()
-        self._code = code.gather(order).to_numpy()
-        ones = np.ones(len(code)) if weight is None else weight.gather(order).to_numpy()
-        self._summed = np.concatenate([[0.0], np.cumsum(ones)])
+    def __init__(self, code: np.ndarray, weight: np.ndarray | None = None) -> None:
+        order = pl.Series(code).arg_sort().to_numpy()
+        self._code = code[order]
+        self._summed = np.concatenate([[0.0], np.cumsum(np.ones(len(code)) if weight is None else weight[order])])
 
     def window(self, here: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """How many, their weight, and the distance to the first (0 = none), at here + first .. here + last."""
@@ -460,20 +546,24 @@ class Events:
         return (high - low).astype(np.int32), self._summed[high] - self._summed[low], offset.astype(np.int32)
 
 
-def codes(each: pl.DataFrame, key: str) -> pl.Series:
-    """Session, key and position as one number, with room for a window between groups."""
-    group = each.select("session", key).unique(maintain_order=True).with_row_index("group")
-    stride = int(each["position"].max() or 0) + 2 * HORIZON + 2
-    joined = each.lazy().select("session", key, "position").join(group.lazy(), on=["session", key], **LEFT)
-    return joined.select(col("group").cast(pl.Int64) * stride + col("position") + HORIZON).collect().to_series()
+def groups(frame: pl.DataFrame, key: str) -> pl.Series:
+    """Number of the session and key of each row."""
+    numbers = frame.lazy().select(key).unique().with_row_index("number").collect()
+    numbered = frame.lazy().select("session", key).join(numbers.lazy(), on=key, **LEFT)
+    return numbered.select(col("session") * numbers.height + col("number").cast(pl.Int64)).collect().to_series()
 
 
-def in_session(each: pl.DataFrame, line: pl.DataFrame) -> Iterable[pl.Series]:
+def codes(group: pl.Series, position: pl.Series) -> np.ndarray:
+    """Group and position as one number, with room for a window between groups."""
+    return (group * STRIDE + position + HORIZON).to_numpy()
+
+
+def in_session(each: pl.DataFrame) -> Iterable[pl.Series]:
     """How often, how strongly and how soon other turns of the session say the same."""
-    same, frame = codes(each, "candidate_id"), codes(each, "frame_id")
-    tops, frames = Events(same.filter(each["lead"])), Events(frame.filter(each["lead"]))
-    masses = Events(same.filter(each["first"]), each["mass"].filter(each["first"]))
-    here, there = same.to_numpy(), frame.to_numpy()
+    here, there = (codes(each[f"{key}_group"], each["position"]) for key in ("candidate_id", "frame_id"))
+    lead, first = each["lead"].to_numpy(), (each["first"] & (each["offset"] == 0)).to_numpy()
+    tops, frames = Events(here[lead]), Events(there[lead])
+    masses = Events(here[first], each["mass"].to_numpy()[first])
     later, _, offset = tops.window(here, 1, HORIZON)
     yield pl.Series("earlier_top", tops.window(here, -HORIZON, -1)[0])
     yield pl.Series("earlier_mass", masses.window(here, -HORIZON, -1)[1], pl.Float64)
@@ -489,9 +579,8 @@ def echoes(each: pl.DataFrame, line: pl.DataFrame) -> Iterable[pl.Series]:
     All values are looked for at once in each distinct answer (Aho-Corasick).
     """
     valued = each.lazy().filter(col("value_id") != 0)
-    held = valued.select("session", "value_id").unique()
-    values = valued.select("values", "value_id").unique().with_columns(wanted=" " + col("values") + " ")
-    wanted = values.collect()
+    held = valued.select("session", "value_id", "value_id_group").unique()
+    wanted = valued.select("value_id", wanted=" " + col("values") + " ").unique().collect()
     answers = line.lazy().select("session", "position", "confirmation", "answer").filter(col("answer").is_not_null())
     found = (
         answers.select("answer")
@@ -500,20 +589,19 @@ def echoes(each: pl.DataFrame, line: pl.DataFrame) -> Iterable[pl.Series]:
         .explode("wanted")
         .drop_nulls()
         .unique()
-        .join(wanted.lazy().select("wanted", "value_id"), on="wanted")
+        .join(wanted.lazy(), on="wanted")
     )
     said = (
         answers.join(found.select("answer", "value_id"), on="answer")
-        .join(held, on=["session", "value_id"], how="semi")
-        .select("session", "value_id", "position", ends=col("confirmation").fill_null(0))
+        .join(held, on=["session", "value_id"])
+        .select("value_id_group", "position", ends=col("confirmation").fill_null(0))
         .collect()
     )
-    asked = valued.select("session", "value_id", "position").collect()
-    both = codes(pl.concat([asked, said.drop("ends")]), "value_id")
-    here, code = both.head(asked.height).to_numpy(), both.tail(said.height)
     rows = (each["value_id"] != 0).to_numpy()
+    here = codes(each["value_id_group"], each["position"])[rows]
+    code, ends = codes(said["value_id_group"], said["position"]), said["ends"].to_numpy()
 
-    def count(events: pl.Series, first: int, last: int) -> np.ndarray:
+    def count(events: np.ndarray, first: int, last: int) -> np.ndarray:
         out = np.zeros(len(rows), np.int32)
         out[rows] = Events(events).window(here, first, last)[0]
         return out
@@ -521,9 +609,9 @@ def echoes(each: pl.DataFrame, line: pl.DataFrame) -> Iterable[pl.Series]:
     own = pl.Series(count(code, 0, 0) > 0)
     yield pl.select(pl.when(pl.Series(rows)).then(own)).to_series().alias("echo")
     yield pl.Series("later_echo", count(code, 1, HORIZON))
-    for name, ended in (("affirmed", said["ends"] > 0), ("denied", said["ends"] < 0)):
-        yield pl.Series(f"{name}_after", count(code.filter(ended), 0, HORIZON))
-        yield pl.Series(f"{name}_before", count(code.filter(ended), -HORIZON, -1))
+    for name, ended in (("affirmed", ends > 0), ("denied", ends < 0)):
+        yield pl.Series(f"{name}_after", count(code[ended], 0, HORIZON))
+        yield pl.Series(f"{name}_before", count(code[ended], -HORIZON, -1))
 
 
 def next_values(each: pl.DataFrame, line: pl.DataFrame) -> pl.Series:

@@ -95,7 +95,10 @@ def asked(
     turn, entry = np.concatenate(turns), np.concatenate(entries)
     # One number a (turn, candidate): two pairs share one by a chance of 2^-64.
     key = mix(turn, candidates.candidate_id[entry])
-    new = ~np.isin(key, mix(candidates.turn, candidates.candidate_id))
+    asking = np.zeros(len(lead), bool)
+    asking[turn] = True
+    own = np.flatnonzero(asking[candidates.turn])
+    new = ~np.isin(key, mix(candidates.turn[own], candidates.candidate_id[own]))
     new &= _first(key)
     m = len(candidates)
     return Asked(

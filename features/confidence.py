@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from features.interpretation import Candidates, list_offsets
 from features.neighbours import masked, shift
+from features.occurrences import groups
 from features.timeline import Timeline
 
 F64 = npt.NDArray[np.float64]
@@ -45,36 +46,26 @@ def pool(candidates: Candidates) -> Pooled:
         none = np.zeros(0, np.int64)
         return Pooled(np.zeros(0, bool), empty, none, empty, none, none)
     score = np.nan_to_num(candidates.score)
-    order = np.lexsort((np.arange(m), candidates.candidate_id, candidates.turn))
-    turn, cid = candidates.turn[order], candidates.candidate_id[order]
-    new = np.ones(m, bool)
-    new[1:] = (turn[1:] != turn[:-1]) | (cid[1:] != cid[:-1])
-    group = np.cumsum(new) - 1
-    first = np.zeros(m, bool)
-    first[order[new]] = True
-    mass, repeats, origin = np.empty(m), np.empty(m, np.int64), np.empty(m, np.int64)
-    origin[order] = order[new][group]
-    mass[order] = np.bincount(group, weights=score[order])[group]
-    repeats[order] = np.bincount(group)[group]
+    group = groups(candidates.turn, candidates.candidate_id)
+    # Groups are numbered as they come, so each begins where the highest number so far rises.
+    first = np.diff(np.maximum.accumulate(group), prepend=-1) > 0
+    origin = np.flatnonzero(first)[group]
+    mass = np.asarray(np.bincount(group, weights=score)[group], dtype=np.float64)
+    repeats = np.bincount(group)[group]
     total = np.bincount(candidates.turn, weights=score)[candidates.turn]
     share = np.divide(mass, total, out=np.full(m, np.nan), where=total > 0)
-    return Pooled(first, mass, _rank(candidates, first, mass), share, repeats, origin)
+    return Pooled(first, mass, _rank(candidates, first, mass)[origin], share, repeats, origin)
 
 
 def _rank(candidates: Candidates, first: npt.NDArray[np.bool_], mass: F64) -> I64:
-    """Rank of each candidate among the turn's distinct ones; a repeat has the rank of the one it repeats."""
-    m = len(candidates)
-    order = np.lexsort((np.arange(m), ~first, -mass, candidates.turn))
-    counted = np.cumsum(first[order])
-    before = np.concatenate([[0], np.cumsum(first)])[candidates.offsets[:-1]][candidates.turn]
-    rank = np.empty(m, np.int64)
-    rank[order] = counted - 1
-    rank -= before
-    # A repeat stands behind every distinct candidate of equal mass, so its own count may be off: copy the
-    # first's.
-    by_id = np.lexsort((~first, candidates.candidate_id, candidates.turn))
-    lead = np.maximum.accumulate(np.where(first[by_id], np.arange(m), 0))
-    rank[by_id] = rank[by_id][lead]
+    """Rank of each distinct candidate of a turn, at its first hypothesis; at the others it means nothing."""
+    rows = np.flatnonzero(first)
+    turn = candidates.turn[rows]
+    # Both sorts are stable, so ties keep n-best order; a turn's candidates stay in its places.
+    order = np.lexsort((-mass[rows], turn))
+    starts = np.searchsorted(turn, turn, "left")
+    rank = np.zeros(len(candidates), np.int64)
+    rank[rows[order]] = np.arange(len(rows)) - starts
     return rank
 
 

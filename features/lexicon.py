@@ -64,7 +64,7 @@ def user_act(normalised: pa.Array, intent: pa.Array, act: str, lexicon: Lexicon)
     ----------
     normalised : pyarrow.StringArray
         Normalised utterances, shape (n,).
-    intent : pyarrow.StringArray
+    intent : pyarrow.StringArray, or dictionary-encoded
         Best hypothesis' intent, null where there is none, shape (n,).
     act : str
         One of `USER_ACTS`.
@@ -84,6 +84,10 @@ def user_act(normalised: pa.Array, intent: pa.Array, act: str, lexicon: Lexicon)
 
 
 def named(intent: pa.Array, acts: Sequence[str], lexicon: Lexicon) -> pa.Array:
-    """Whether each intent's name is that of one of the acts, letter case aside; null is none."""
+    """Whether each intent's name is that of one of the acts, letter case aside; null is none.
+
+    Intents may be dictionary-encoded, so that each name is looked at once.
+    """
     names = [name for act in acts for name in lexicon.user_intents.get(act, ())]
-    return pc.is_in(pc.utf8_lower(intent), value_set=pa.array(names, pa.string())).fill_null(False)
+    held = pa.array(names, pa.string())
+    return mapped(intent, lambda known: pc.is_in(pc.utf8_lower(known), value_set=held)).fill_null(False)

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -16,13 +17,12 @@ _UNITS: Final = float(1 << 30)
 
 
 def groups(session: I64, key: I64) -> I64:
-    """Number the distinct (session, key) pairs, from 0, in the order of a sort on both, shape (m,)."""
-    order = np.lexsort((key, session))
-    new = np.ones(len(order), np.int64)
-    new[1:] = (session[order][1:] != session[order][:-1]) | (key[order][1:] != key[order][:-1])
-    out = np.empty(len(order), np.int64)
-    out[order] = np.cumsum(new) - 1
-    return out
+    """Number the distinct (session, key) pairs, from 0, in the order in which they first come, shape (m,).
+
+    By hash tables, as a sort on both costs several times as much. Sessions are numbers from 0.
+    """
+    number, distinct = pd.factorize(key)
+    return np.asarray(pd.factorize(session * len(distinct) + number)[0], dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,36 @@ def test_it_says_so_of_odd_turns_too(tmp_path: Path):
     assert differences(signals(sort(rows)), by_hand(sort(rows), tmp_path)) == []
 
 
+def test_it_says_so_of_remarks_outcomes_and_readings_of_rephrases(tmp_path: Path):
+    york, bath = reading("go", 0.6, ("to", "york")), reading("go", 0.5, ("to", "bath"))
+    ely = reading("go", 0.7, ("to", "ely"))
+    said: list[tuple[str, list[dict[str, Any]], str | None, str | None]] = [
+        ("go to york", [bath, york], "Sorry, I did not understand.", None),
+        ("go to yorke", [york], "Which one?", "answered"),
+        ("no I meant ely", [ely, york], None, "clarify"),
+        ("go to ely", [ely], "Did you mean Ely?", None),
+        ("no I meant ely", [reading("Cancel", 0.9)], "Where to?", "fallback"),
+        ("no I meant ely", [], "I will connect you to an agent.", None),
+        ("go to ely please", [york], "Ely it is.", None),
+        ("thanks bye", [reading("affirm", 0.9)], "Ely, is that right?", None),
+        ("go to ely please", [reading("goodbye", None)], "Which one?", "handoff"),
+        ("thank you", [reading("thank", 0.2)], "Where to? Where to?", "answered"),
+    ]
+    rows = [
+        {"turn_id": f"{k:02d}", "at": 15.0 * k, "utterance": text, "interpretations": nbest, "response": answer}
+        | {"outcome": outcome}
+        for k, (text, nbest, answer, outcome) in enumerate(said)
+    ]
+    # Each is the end of a session too, so that what is null there, or abandoned, differs.
+    rows += [row | {"turn_id": "e" + row["turn_id"], "subject_id": f"e{k}"} for k, row in enumerate(rows)]
+    table = sort(turns(*rows))
+    expected = signals(table)
+    offsets = [entry["offset"] for each in expected["candidates"].to_pylist() for entry in each]
+    assert {1, 2, 3} <= set(offsets)
+    assert {True, False} == set(expected["abandoned"].to_pylist())
+    assert differences(expected, by_hand(table, tmp_path)) == []
+
+
 def test_a_changed_value_a_lost_null_and_a_merged_hash_are_differences():
     rows = [
         {"turn_id": str(k), "at": 9.0 * k, "utterance": "hello", "interpretations": [reading(str(k), 0.5)]}

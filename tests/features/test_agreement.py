@@ -127,7 +127,7 @@ def test_values_are_likened_to_the_next_bests_and_null_without_values():
 
 def test_groups_number_distinct_pairs():
     got = groups(np.array([0, 0, 0, 1]), np.array([7, 3, 7, 7]))
-    assert got.tolist() == [1, 0, 1, 2]
+    assert got.tolist() == [0, 1, 0, 2]
 
 
 EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 6)), unique=True, max_size=12)
