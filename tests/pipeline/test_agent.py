@@ -46,18 +46,29 @@ def rows(release: Path, view: str) -> list[dict[str, Any]]:
     return held
 
 
-def test_only_the_views_that_hold_answers_are_written(release: Path):
-    assert {p.name for p in release.iterdir() if p.is_dir()} == {"sft", "lineage"}
-    assert {e["kind"] for e in rows(release, "lineage")} == {"answer"}
-    card = (release / "README.md").read_text()
-    assert "- config_name: sft\n  default: true" in card and "config_name: nlu" not in card
+def answers(release: Path) -> list[dict[str, Any]]:
+    return [e for e in rows(release, "lineage") if e["kind"] == "answer"]
+
+
+def test_answers_go_to_sft_alone(release: Path):
+    held = {e["example_id"] for e in answers(release)}
+    assert len(held) > 100 and held <= {r["id"] for r in rows(release, "sft")}
+    labelled = {
+        r[k] for view, k in (("nlu", "id"), ("rl", "key")) if (release / view).exists() for r in rows(release, view)
+    }
+    assert not held & labelled
     assert any("no turn before one is defective" in proof for proof in verify(str(release)))
+
+
+def test_a_wrong_call_is_corrected_by_what_was_called_when_it_was_asked_again(release: Path):
+    corrected = [e for e in rows(release, "lineage") if e["kind"] == "correction"]
+    assert corrected and all(WRONG not in json.dumps(e["slots"]) + e["intent"] for e in corrected)
 
 
 def test_a_defective_answer_is_no_completion_and_in_no_context(release: Path, turns: dict[str, dict[str, Any]]):
     defective = {k for k, t in turns.items() if t["is_defect"]}
     assert len(defective) > 30 and all(WRONG in turns[k]["response"] for k in defective)
-    for example in rows(release, "lineage"):
+    for example in answers(release):
         used = {*example["provenance"]["turn_ids"], *(t["turn_id"] for t in example["context"])}
         assert not used & defective
     text = json.dumps(rows(release, "sft"))
@@ -87,7 +98,7 @@ def test_chat_answers_and_tool_calls_are_learned_with_what_came_before(release: 
         function = messages[-1]["tool_calls"][0]["function"]
         assert messages[-1]["content"] is None
         assert set(json.loads(function["arguments"])) == ({"city"} if function["name"] == "get_weather" else set())
-    for example in rows(release, "lineage"):
+    for example in answers(release):
         turn = turns[example["provenance"]["turn_ids"][0]]
         assert (turn["utterance"], turn["response"]) == (example["utterance"], example["response"])
         assert all(turns[t["turn_id"]]["subject_id"] == turn["subject_id"] for t in example["context"])
@@ -97,7 +108,7 @@ def test_who_does_not_consent_is_nowhere(release: Path, turns: dict[str, dict[st
     refused = {k for k, t in turns.items() if not t["consent"]}
     assert refused
     for example in rows(release, "lineage"):
-        used = {*example["provenance"]["turn_ids"], *(t["turn_id"] for t in example["context"])}
+        used = {*example["provenance"]["turn_ids"], *(t["turn_id"] for t in example["context"] or [])}
         assert not used & refused
 
 
