@@ -9,6 +9,7 @@ Each step is a command that works the same on a log of your own; it is printed b
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,11 @@ def main() -> int:
     """Simulate, run, explain."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "out/demo")
     made, out = folder / "made", folder / "out"
+    for earlier in (made, out):
+        # A try that was broken off must not stand in the way of the next.
+        if earlier.exists():
+            print(f"removing {earlier} of an earlier demo")
+            shutil.rmtree(earlier)
     step(
         "1. A week of made-up traffic: real sentences, a weak NLU, users who react to what it does",
         *("simulate", "--out", str(made), "--turns", str(TURNS)),

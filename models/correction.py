@@ -47,9 +47,9 @@ def weak_candidate_labels(table: CandidateTable, defect: F64) -> F64:
         m candidates of n turns.
     defect : numpy.ndarray, shape (n,)
     """
-    supported = table.support_offset > 0
+    supported = table.support >= 0
     satisfied = np.zeros(len(table.turn))
-    satisfied[supported] = (1.0 - defect[(table.turn + table.support_offset)[supported]]) ** 2
+    satisfied[supported] = (1.0 - defect[table.support[supported]]) ** 2
     repeats = np.nan_to_num(table.evidence[:, EVIDENCE.index("later_top")])
     affirmed = np.nan_to_num(table.evidence[:, EVIDENCE.index("affirmed_after")])
     later = np.minimum(repeats, _MOST_REPEATS) * satisfied + 2.0 * affirmed
@@ -167,10 +167,10 @@ def eligible(table: CandidateTable, choice: Choice, is_defect: Mask, margin: flo
     """Turns whose best alternative only has to reach tau to be accepted, shape (n,).
 
     The turn is defective, the alternative leads every other candidate by the margin, and the later turn that supports
-    it, where there is one, is not defective itself. Turns are whole sessions in order.
+    it, where there is one, is not defective itself.
     """
     passed = is_defect & (choice.row >= 0) & (choice.margin >= margin)
     rows = np.flatnonzero(passed)
-    offset = table.support_offset[choice.row[rows]]
-    passed[rows] = ~((offset > 0) & is_defect[rows + offset])
+    support = table.support[choice.row[rows]]
+    passed[rows] = ~((support >= 0) & is_defect[support])
     return passed

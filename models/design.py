@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from features.hashing import strings
 from features.interpretation import list_offsets
 from features.text import flat
 from models.prior import NAMES as PRIOR
@@ -52,8 +53,8 @@ class CandidateTable:
     offset : numpy.ndarray of int64, shape (m,)
         Turns to the later turn whose leading hypothesis it is; 0 = of the turn's own n-best.
     candidate_id : numpy.ndarray of int64, shape (m,)
-    support_offset : numpy.ndarray of int64, shape (m,)
-        Turns to the first later turn that says the same; 0 = none.
+    support : numpy.ndarray of int64, shape (m,)
+        Row of the first later turn that says the same; -1 where there is none, or it is not among the rows.
     is_top : numpy.ndarray of bool, shape (m,)
         True for what the system took as best.
     evidence : numpy.ndarray of float32, shape (m, len(names))
@@ -65,7 +66,7 @@ class CandidateTable:
     entry: I64
     offset: I64
     candidate_id: I64
-    support_offset: I64
+    support: I64
     is_top: npt.NDArray[np.bool_]
     evidence: F32
     names: tuple[str, ...] = EVIDENCE
@@ -117,11 +118,28 @@ def candidate_table(signals: pa.Table, prior: Prior | None = None, fold: I64 | N
         entry=entry[keep],
         offset=offset,
         candidate_id=entries.field("candidate_id").to_numpy()[keep],
-        support_offset=entries.field("support_offset").to_numpy().astype(np.int64)[keep],
+        support=_later_rows(signals, turn[keep], entries.field("support_offset").to_numpy().astype(np.int64)[keep]),
         is_top=(entry[keep] == 0) & (offset == 0),
         evidence=evidence,
         names=names,
     )
+
+
+def _later_rows(signals: pa.Table, turn: I64, offset: I64) -> I64:
+    """Rows of the turns `offset` turns after others in their sessions; -1 for an offset of 0 or a turn that is missing.
+
+    Rows of a session may have holes: a turn that may not be learned from is left out of the training table.
+    """
+    if not signals.num_rows:
+        return np.zeros(0, np.int64)
+    session = strings(signals["session_id"])
+    number = np.cumsum(np.append(False, session[1:] != session[:-1]), dtype=np.int64)
+    position = signals["turns_before"].to_numpy().astype(np.int64)
+    longest = int(position.max(initial=0) + offset.max(initial=0)) + 1
+    place = number * longest + position
+    wanted = place[turn] + offset
+    row = np.minimum(np.searchsorted(place, wanted), len(place) - 1)
+    return np.where((offset > 0) & (place[row] == wanted), row, -1)
 
 
 def _per_turn(rows: I64, values: F32, turns: int) -> F32:

@@ -175,9 +175,9 @@ def _corrections(
     turn = table.turn[rows]
     chosen = choice.row[turn] == rows
     lead = highest_other(table, p_correct)[rows]
-    support = turn + table.support_offset[rows]
+    support = table.support[rows]
     turn_id = flat(signals["turn_id"])
-    has = table.support_offset[rows] > 0
+    has = support >= 0
     supporting = pa.ListArray.from_arrays(
         pa.array(np.concatenate([[0], np.cumsum(has)]), pa.int32()), turn_id.take(pa.array(support[has]))
     )

@@ -18,7 +18,7 @@ def _table(turn, entry, later=None, affirmed=None):
         entry=entry,
         offset=zeros,
         candidate_id=zeros,
-        support_offset=zeros,
+        support=zeros - 1,
         is_top=entry == 0,
         evidence=evidence,
     )
@@ -52,6 +52,6 @@ def test_weak_labels_share_the_defect_by_later_evidence():
 @pytest.mark.parametrize(("failed", "share"), [(0.0, 1 / 1.25), (0.5, 0.25 / 0.5), (1.0, 0.0)])
 def test_a_repeat_counts_as_far_as_it_satisfied(failed, share):
     table = _table([0, 0, 1], [0, 1, 0], later=[0, 1, 0])
-    table = replace(table, support_offset=np.array([0, 1, 0]))
+    table = replace(table, support=np.array([-1, 1, -1]))
     label = weak_candidate_labels(table, np.array([0.8, failed]))
     assert label[1] == pytest.approx(0.8 * share)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 from build import interpretation, turns
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from features.interpretation import flatten, hex_id
 from features.signals import signals
+from features.timeline import sort
 from models.design import candidate_table, turn_design
 from models.judge import _interpretations
 from models.prior import fit_prior
@@ -64,3 +67,25 @@ def test_it_is_wrong_where_people_call_an_own_one_right_and_unknown_otherwise():
         right = training_table(rows, gold, 2).right
         assert right[0] == value
         assert np.isnan(right[1]) if expected is None else right[1] == expected
+
+
+SAID = st.tuples(st.sampled_from("uv"), st.sampled_from([JAZZ, ROCK]), st.booleans())
+
+
+@settings(deadline=None)
+@given(st.lists(SAID, min_size=1, max_size=12))
+def test_a_supporting_turn_is_found_by_its_place_whatever_rows_are_missing(log):
+    rows = [{"subject_id": s, "nbest": [ROCK, JAZZ] if g is ROCK else [g], "utterance": "play"} for s, g, _ in log]
+    whole = signals(sort(turns(*rows)))
+    held = whole.filter(pa.array([keep for _, _, keep in sorted(log, key=lambda row: row[0])]))
+    if not held.num_rows:
+        return
+    ids, rest = whole["turn_id"].to_pylist(), held["turn_id"].to_pylist()
+    full, few = candidate_table(whole), candidate_table(held)
+    wanted = {
+        (ids[t], c): None if s < 0 else ids[s]
+        for t, c, s in zip(full.turn, full.candidate_id, full.support, strict=True)
+    }
+    for turn, candidate, support in zip(few.turn, few.candidate_id, few.support, strict=True):
+        meant = wanted[rest[turn], candidate]
+        assert (None if support < 0 else rest[support]) == (meant if meant in rest else None)
