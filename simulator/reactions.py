@@ -121,4 +121,5 @@ def next_moves(table: F64, situation: I64, people: Users, at: I64, tries: I64, n
     share[:, Move.END] = np.maximum(1.0 - share[:, : Move.END].sum(axis=1), 0.0)
     cumulative = np.cumsum(share, axis=1)
     chance = numbers.random(len(at)) * cumulative[:, -1]
-    return np.minimum((cumulative <= chance[:, None]).sum(axis=1), Move.END).astype(np.int64)
+    chosen = np.minimum((cumulative <= chance[:, None]).sum(axis=1), Move.END)
+    return np.asarray(chosen, dtype=np.int64)

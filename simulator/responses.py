@@ -114,10 +114,12 @@ def _sentence(reading: Reading, form: int) -> str:
         ("name", "name", "default"),
     ):
         if f"{{{key}}}" in verb:
-            verb, _ = verb.replace(f"{{{key}}}", slots.get(slot, otherwise)), said.add(slot)
+            verb = verb.replace(f"{{{key}}}", slots.get(slot, otherwise))
+            said.add(slot)
     if "{thing}" in verb:
         thing, used = _thing(reading.domain, slots)
-        verb, _ = verb.replace("{thing}", thing), said.add(used)
+        verb = verb.replace("{thing}", thing)
+        said.add(used)
     details = [
         _DETAILS[name].format(slots[name].lstrip("-")) for name in _DETAILS if name in slots and name not in said
     ]

@@ -97,7 +97,8 @@ def wishes_of(people: Users, at: I64, wish_cumulative: F64, numbers: np.random.G
     rank = np.minimum(np.exp(numbers.random(n) * np.log(FAVOURITES)).astype(np.int64) - 1, FAVOURITES - 1)
     other = np.searchsorted(wish_cumulative, numbers.random(n) * wish_cumulative[-1], side="right")
     other = other.clip(0, len(wish_cumulative) - 1)
-    return np.where(numbers.random(n) < _FAVOURITE, people.favourites[at, rank], other)
+    taken = np.where(numbers.random(n) < _FAVOURITE, people.favourites[at, rank], other)
+    return np.asarray(taken, dtype=np.int64)
 
 
 def wording(people: Users, at: I64, wish: I64, seed: int, numbers: np.random.Generator) -> F64:
