@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -46,18 +48,33 @@ def rows(release: Path, view: str) -> list[dict[str, Any]]:
     return held
 
 
-def test_only_the_views_that_hold_answers_are_written(release: Path):
-    assert {p.name for p in release.iterdir() if p.is_dir()} == {"sft", "lineage"}
-    assert {e["kind"] for e in rows(release, "lineage")} == {"answer"}
-    card = (release / "README.md").read_text()
-    assert "- config_name: sft\n  default: true" in card and "config_name: nlu" not in card
+def answers(release: Path) -> list[dict[str, Any]]:
+    return [e for e in rows(release, "lineage") if e["kind"] == "answer"]
+
+
+def test_answers_are_in_no_view_of_labels(release: Path):
+    held = rows(release, "lineage")
+    corrected = {e["example_id"] for e in held if e["kind"] == "correction"}
+    assert len(corrected) + len(answers(release)) == len(held) == len(rows(release, "sft")) > 300
+    for view, key in (("nlu", "id"), ("rl", "key")):
+        of_view = rows(release, view) if (release / view).exists() else []
+        assert {row[key] for row in of_view} == corrected
+    first = "nlu" if corrected else "sft"
+    assert f"- config_name: {first}\n  default: true" in (release / "README.md").read_text()
     assert any("no turn before one is defective" in proof for proof in verify(str(release)))
+
+
+def test_a_corrected_call_is_taught_as_the_call_that_was_meant(release: Path, turns: dict[str, dict[str, Any]]):
+    for example in rows(release, "lineage"):
+        if example["kind"] == "correction":
+            assert all(turns[t]["is_defect"] for t in example["provenance"]["turn_ids"])
+            assert WRONG not in json.dumps([example["intent"], example["slots"]]) and example["context"] is None
 
 
 def test_a_defective_answer_is_no_completion_and_in_no_context(release: Path, turns: dict[str, dict[str, Any]]):
     defective = {k for k, t in turns.items() if t["is_defect"]}
     assert len(defective) > 30 and all(WRONG in turns[k]["response"] for k in defective)
-    for example in rows(release, "lineage"):
+    for example in answers(release):
         used = {*example["provenance"]["turn_ids"], *(t["turn_id"] for t in example["context"])}
         assert not used & defective
     text = json.dumps(rows(release, "sft"))
@@ -67,7 +84,7 @@ def test_a_defective_answer_is_no_completion_and_in_no_context(release: Path, tu
 
 
 def test_the_turn_after_a_defective_answer_begins_anew(release: Path, turns: dict[str, dict[str, Any]]):
-    begun = [e for e in rows(release, "lineage") if e["utterance"] == COMPLAINT]
+    begun = [e for e in answers(release) if e["utterance"] == COMPLAINT]
     after = [e for e in begun if turns[_before(e["provenance"]["turn_ids"][0])]["is_defect"]]
     assert len(after) > 10 and not any(e["context"] for e in after)
     held = {r["id"]: r["messages"] for r in rows(release, "sft")}
@@ -87,7 +104,7 @@ def test_chat_answers_and_tool_calls_are_learned_with_what_came_before(release: 
         function = messages[-1]["tool_calls"][0]["function"]
         assert messages[-1]["content"] is None
         assert set(json.loads(function["arguments"])) == ({"city"} if function["name"] == "get_weather" else set())
-    for example in rows(release, "lineage"):
+    for example in answers(release):
         turn = turns[example["provenance"]["turn_ids"][0]]
         assert (turn["utterance"], turn["response"]) == (example["utterance"], example["response"])
         assert all(turns[t["turn_id"]]["subject_id"] == turn["subject_id"] for t in example["context"])
@@ -97,8 +114,49 @@ def test_who_does_not_consent_is_nowhere(release: Path, turns: dict[str, dict[st
     refused = {k for k, t in turns.items() if not t["consent"]}
     assert refused
     for example in rows(release, "lineage"):
-        used = {*example["provenance"]["turn_ids"], *(t["turn_id"] for t in example["context"])}
+        used = {*example["provenance"]["turn_ids"], *(t["turn_id"] for t in example["context"] or [])}
         assert not used & refused
+
+
+def explained(out: Path, name: str, capsys: Any, *more: str) -> str:
+    capsys.readouterr()
+    assert afterword("explain", name, "--out", out, *more) == 0
+    return str(capsys.readouterr().out)
+
+
+def test_explain_shows_an_answer_its_context_and_what_it_needed(
+    out: Path, release: Path, turns: dict[str, dict[str, Any]], tmp_path: Path, capsys: Any
+):
+    alone = copy(out, tmp_path / "out")
+    shutil.rmtree(alone / "stages")
+    in_context = [e for e in answers(release) if len(e["context"]) == 3]
+    for called in (True, False):
+        held = next(e for e in in_context if (e["domain"] == "tool") == called)
+        label = f"call {held['intent']}(" if called else f'answer "{held["response"]}"'
+        found = json.loads(explained(out, held["example_id"], capsys, "--json"))
+        assert found["example"]["needs"] == {"answer_min_users": 1} and found["example"]["agreement"] is None
+        assert [p["view"] for p in found["places"]] == ["lineage", "sft"]
+        before = [t["turn_id"] for t in held["context"]]
+        typical = found["typical"]
+        assert [line["turn_id"] for line in typical["dialog"] if line["in_context"]] == before
+        assert typical["became"]["vote"]["context"] == before and typical["same_words"]["agreement"] is None
+        for said in (explained(out, held["example_id"], capsys), explained(alone, held["example_id"], capsys)):
+            assert f"  -> {label}" in said and "supported by 1 user (1 wanted), in 1 turn" in said
+            assert all(f'"{t["utterance"]}"' in said and t["response"] in said for t in held["context"])
+            assert "(no intent)" not in said and "(none)" not in said and "agreement" not in said
+
+
+def test_explain_of_a_complaint_that_is_learned_from_and_of_a_failed_call(
+    out: Path, turns: dict[str, dict[str, Any]], capsys: Any
+):
+    failed = next(k for k, t in turns.items() if t["is_defect"] and t["interpretations"])
+    said = explained(out, failed, capsys)
+    assert "=> judged defective, not corrected; in no example" in said and f"({WRONG}" not in said
+    assert re.search(rf"call \w+\((city={WRONG}.*)?\)", said)
+    # Other users' votes are for answers in other contexts; those that read the same stand together.
+    told = said.partition("Who else said it")[2].partition("What became")[0]
+    lines = [line.strip() for line in told.splitlines()]
+    assert len(lines) == len(set(lines)) + lines.count("") - 1
 
 
 @pytest.mark.parametrize(
