@@ -65,10 +65,13 @@ def test_answers_are_in_no_view_of_labels(release: Path):
 
 
 def test_a_corrected_call_is_taught_as_the_call_that_was_meant(release: Path, turns: dict[str, dict[str, Any]]):
-    for example in rows(release, "lineage"):
-        if example["kind"] == "correction":
-            assert all(turns[t]["is_defect"] for t in example["provenance"]["turn_ids"])
-            assert WRONG not in json.dumps([example["intent"], example["slots"]]) and example["context"] is None
+    corrections = [e for e in rows(release, "lineage") if e["kind"] == "correction"]
+    assert corrections
+    messages = {row["id"]: row["messages"] for row in rows(release, "sft")}
+    for example in corrections:
+        assert all(turns[t]["is_defect"] for t in example["provenance"]["turn_ids"])
+        assert WRONG not in json.dumps([example["intent"], example["slots"]]) and example["context"] is None
+        assert messages[example["example_id"]][-1]["tool_calls"][0]["function"]["name"] == example["intent"]
 
 
 def test_a_defective_answer_is_no_completion_and_in_no_context(release: Path, turns: dict[str, dict[str, Any]]):
@@ -146,7 +149,22 @@ def test_explain_shows_an_answer_its_context_and_what_it_needed(
             assert "(no intent)" not in said and "(none)" not in said and "agreement" not in said
 
 
-def test_explain_of_a_complaint_that_is_learned_from_and_of_a_failed_call(
+def test_explain_shows_the_later_turn_that_a_correction_was_read_in(
+    out: Path, release: Path, turns: dict[str, dict[str, Any]], capsys: Any
+):
+    held = next(e for e in rows(release, "lineage") if e["kind"] == "correction")
+    typical = json.loads(explained(out, held["example_id"], capsys, "--json"))["typical"]
+    best, turn = typical["candidates"][0], typical["turn"]["turn_id"]
+    assert best["accepted"] and best["source"] == "rephrase" and best["interpretation"]["intent"] == held["intent"]
+    source = turns[best["taken_from"]]
+    assert source["interpretations"][0]["intent"] == held["intent"] and source["event_time"] > turns[turn]["event_time"]
+    assert [line["turn_id"] for line in typical["dialog"] if line["gives"]] == [best["taken_from"]]
+    said = explained(out, held["example_id"], capsys)
+    assert f'the reading of a later turn, {best["taken_from"]}: "{source["utterance"]}"' in " ".join(said.split())
+    assert re.search(rf'\n\*  +\S+ +user  "{source["utterance"]}"', said) and "* the correction is its reading" in said
+
+
+def test_explain_of_a_failed_call_sums_up_answers_of_other_contexts(
     out: Path, turns: dict[str, dict[str, Any]], capsys: Any
 ):
     failed = next(k for k, t in turns.items() if t["is_defect"] and t["interpretations"])
