@@ -54,7 +54,7 @@ def _example(told: dict[str, Any], release: dict[str, Any], turns: bool) -> list
         lines += wrapped(carried(told["quarantine"]))
     if told.get("turns"):
         lines += _behind(told["turns"], told["quarantine"])
-    lines += section("Where it went", where(told["places"]))
+    lines += section("What became of it: its row in each view", where(told["places"]))
     if turns:
         lines += section("Their ids", _ids(example["provenance"]))
     if one:
