@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.explain.fate import typical
 from pipeline.explain.release import Release
 from pipeline.explain.tables import StageTables
-from pipeline.explain.turn import curate_options, explain_turn, typical, voters_of
+from pipeline.explain.turn import curate_options, explain_turn, voters_of
 from pipeline.explain.voters import Voters
 
 
@@ -20,8 +21,7 @@ def explain_example(tables: StageTables, release: Release, example: dict[str, An
     behind = pa.array(example["provenance"]["turn_ids"], pa.string())
     cast = voters.votes.filter(pc.is_in(voters.votes["turn_id"], value_set=behind))
     return {
-        "example": plain_example(release, example),
-        "places": release.places(example),
+        **of_release(release, example),
         "turns": _turns(voters, cast, behind),
         "typical": _typical(tables, release, example, voters) if cast.num_rows else None,
     }
@@ -36,10 +36,18 @@ def _typical(tables: StageTables, release: Release, example: dict[str, Any], vot
     return told | {"turn": told["turn"] | {"subject_id": None}}
 
 
-def plain_example(release: Release, example: dict[str, Any]) -> dict[str, Any]:
-    """An example of the lineage, with what was asked of it."""
+def of_release(release: Release, example: dict[str, Any]) -> dict[str, Any]:
+    """What the release alone tells of an example: itself with what was asked of it, and where it stands."""
     options = curate_options(release)
-    return example | {"needs": {"min_users": options.min_users, "min_agreement": options.min_agreement}}
+    needs = {"min_users": options.min_users, "min_agreement": options.min_agreement}
+    if example["kind"] == "answer":
+        needs = {"answer_min_users": options.answer_min_users}
+    return {
+        "example": example | {"needs": needs},
+        # No new example of a quarantined domain is released, so this one was carried over.
+        "quarantine": release.quarantine_of(example),
+        "places": release.places(example),
+    }
 
 
 def _turns(voters: Voters, cast: pa.Table, behind: pa.Array) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from pipeline.errors import InputError
-from pipeline.explain.example import explain_example, plain_example
+from pipeline.explain.example import explain_example, of_release
 from pipeline.explain.release import SHORTEST_PREFIX, Release, open_release
 from pipeline.explain.tables import StageTables
 from pipeline.explain.turn import explain_turn
@@ -56,23 +56,22 @@ def _from_both(release: Release, name: str, tables: StageTables) -> dict[str, An
     if example is not None:
         return {"kind": "example"} | explain_example(tables, release, example)
     turns = f"{release.manifest['closing']['ingest'].get('kept', 0):,} turns of {tables.workspace.out}/stages"
-    raise _unknown(release, name, f"no turn_id among the {turns}", "A dead letter or a superseded record is no turn. ")
+    held = ", ".join(release.quarantine["domains"])
+    withheld = f"New examples of quarantined domains ({held}) are in no release. " if held else ""
+    hint = f"A dead letter or a superseded record is no turn. {withheld}"
+    raise _unknown(release, name, f"no turn_id among the {turns}", hint)
 
 
 def _from_release(release: Release, name: str, tables: StageTables) -> dict[str, Any]:
     """From the release alone, which knows the turns behind its examples and no others."""
     example = release.find(name)
     if example is not None:
-        return {"kind": "example"} | _alone(release, example)
+        return {"kind": "example"} | of_release(release, example)
     behind = release.of_turn(name)
     if behind:
-        return {"kind": "turn", "behind": [{"role": role} | _alone(release, example) for example, role in behind]}
+        return {"kind": "turn", "behind": [{"role": role} | of_release(release, example) for example, role in behind]}
     hint = f"Turns that went into none are in the stages alone ({tables.mismatch(release.id)}). "
     raise _unknown(release, name, "no turn_id behind its examples", hint)
-
-
-def _alone(release: Release, example: dict[str, Any]) -> dict[str, Any]:
-    return {"example": plain_example(release, example), "places": release.places(example)}
 
 
 def _release(release: Release, gone: str | None) -> dict[str, Any]:
@@ -89,8 +88,9 @@ def _release(release: Release, gone: str | None) -> dict[str, Any]:
             "thresholds": manifest["thresholds"],
             "labels": manifest["training"]["labels"],
             "config": {k: manifest["identity"]["config"][k] for k in ("curate", "train")},
+            "quarantine": release.quarantine,
         },
-        "gates": [{"gate": gate["gate"], "passed": gate["passed"]} for gate in manifest["gates"]],
+        "gates": manifest["gates"],
         "notes": notes,
     }
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
+
+from schemas import TOOL_DOMAIN
 
 WIDTH: Final = 96
 # Of one text in the dialog: four lines. JSON holds it whole.
@@ -37,15 +40,32 @@ def section(title: str, lines: Sequence[str]) -> list[str]:
 
 
 def reading(interpretation: Mapping[str, Any] | None, score: bool = True) -> str:
-    """An interpretation in short: `travel/go city=rome (0.83)`."""
+    """An interpretation in short: `travel/go city=rome (0.83)`; a tool call is `go(city=rome) (0.83)`."""
     if interpretation is None:
         return "(none)"
-    names = [interpretation["domain"], interpretation["intent"] or "(no intent)"]
-    words = ["/".join(clean(n) for n in names if n)]
-    words += [f"{clean(s['name'])}={clean(s['value'])}" for s in interpretation["slots"] or []]
+    slots = [f"{clean(s['name'])}={clean(s['value'])}" for s in interpretation["slots"] or []]
+    intent = clean(interpretation["intent"]) or "(no intent)"
+    if interpretation["domain"] == TOOL_DOMAIN:
+        words = [f"{intent}({', '.join(slots)})"]
+    else:
+        words = [f"{clean(interpretation['domain'])}/{intent}" if interpretation["domain"] else intent, *slots]
     if score and interpretation.get("score") is not None:
         words.append(f"({interpretation['score']:.2f})")
     return short(" ".join(words))
+
+
+def label_words(kind: str, label: Mapping[str, Any] | None, response: str | None) -> str:
+    """What is learned: an interpretation, a tool call, or an answer in words."""
+    if kind == "answer" and (label is None or label["intent"] is None):
+        return f'answer "{short(response)}"'
+    if label is not None and label["domain"] == TOOL_DOMAIN:
+        return f"call {reading(label, score=False)}"
+    return reading(label, score=False)
+
+
+def moment(time: str | None) -> str:
+    """A time of the JSON to the second: `2026-03-01 09:30:00 UTC`."""
+    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S} UTC" if time else "no time"
 
 
 def figure(value: float | None) -> str:

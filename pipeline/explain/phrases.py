@@ -16,9 +16,14 @@ _COLUMNS: Final = {c.name: c for c in (*CANDIDATE_COLUMNS, *SIGNALS.columns)}
 _WHOSE: Final = {"top": "best reading", "second": "runner-up", "other": "most of any other reading"}
 # Over whose turns a pooled figure goes; see `models.prior`.
 _POOLED: Final = {
-    "candidate": "others' turns read the same",
-    "value": "others' turns with the same values",
-    "answer": "others' same answers to the question",
+    "candidate": {"top": "others' turns read so", "second": "others' turns read as the runner-up"},
+    "value": {"top": "others' turns with its values", "second": "others' turns with the runner-up's values"},
+    "answer": {"top": "others' same answers", "second": "others' answers like the runner-up"},
+}
+_MOST: Final = {
+    "candidate": "others' turns read otherwise",
+    "value": "others' turns with other values",
+    "answer": "others' other answers",
 }
 
 # Units that a reader wants beside the number; scores, shares and ranks say no more than it.
@@ -77,7 +82,7 @@ def phrase(feature: str) -> Phrase:
     if not dot or whose not in _WHOSE:
         return _column(feature)
     if name.startswith("prior."):
-        return _pooled(_WHOSE[whose], name)
+        return _pooled(whose, name)
     known = _column(name)
     return Phrase(f"{_WHOSE[whose]}: {_small(known.text)}", known.unit, known.null, known.is_bool)
 
@@ -92,10 +97,10 @@ def _column(name: str) -> Phrase:
 
 def _pooled(whose: str, name: str) -> Phrase:
     _, kind, figure = name.split(".", 2)
-    over = _POOLED.get(kind, kind)
+    over = _POOLED.get(kind, {}).get(whose) or f"{_MOST.get(kind, kind)}, at most"
     if figure == "subjects":
-        return Phrase(f"{whose}, {over}: how many users, as log(1 + n)")
-    return Phrase(f"{whose}, {over}, on average: {_small(_column(figure).text)}")
+        return Phrase(f"{over}: how many users, as log(1 + n)")
+    return Phrase(f"{over}, mean: {_small(_column(figure).text)}")
 
 
 def _small(text: str) -> str:

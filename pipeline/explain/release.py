@@ -14,11 +14,12 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import ConfigError, InputError, StageError
 from pipeline.publish import publisher
+from schemas import NO_DOMAIN
 
 # An id may be cut to so many characters: 32 bits, enough for one among a hundred thousand most of the time.
 SHORTEST_PREFIX: Final = 8
 # Columns by which a view's row names its example, the first that it has.
-_KEYS: Final = ("example_id", "id")
+_KEYS: Final = ("example_id", "id", "key")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,17 @@ class Release:
     def id(self) -> str:
         """The release id."""
         return str(self.manifest["release_id"])
+
+    @property
+    def quarantine(self) -> dict[str, Any]:
+        """Its quarantined domains, and the release that their examples are from; see pipeline/gates/quarantine.py."""
+        return dict(self.manifest.get("quarantine") or {"domains": {}, "carried_from": None})
+
+    def quarantine_of(self, label: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The quarantine of the domain of a label; None where there is none."""
+        domain = (label or {}).get("domain") or NO_DOMAIN
+        entry = self.quarantine["domains"].get(domain)
+        return None if entry is None else {"domain": domain, "carried_from": self.quarantine["carried_from"], **entry}
 
     def find(self, name: str) -> dict[str, Any] | None:
         """The example of this id, or the only one whose id begins so; None where there is none.

@@ -1,13 +1,20 @@
-"""An explanation as text for people: what it is, the dialog, the judgement, and what became of it."""
+"""An explanation as text for people: what it is, the dialog, the judgement, what became of it, and what to do."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from pipeline.explain.layout import clean, counted, figure, listed, reading, section, short, wrapped
-from pipeline.explain.phrases import phrase
-from pipeline.explain.render_turn import candidates, dialog, judgement
+from pipeline.explain.advice import of_example, of_turn
+from pipeline.explain.layout import clean, counted, label_words, listed, moment, reading, section, short, wrapped
+from pipeline.explain.render_gates import carried, gates
+from pipeline.explain.render_turn import candidates, context, dialog, judgement
 from pipeline.explain.render_votes import became, same_words, where
+
+_KINDS: Final = {
+    "correction": "users meant this, though the system read it otherwise",
+    "confirmation": "the system read it so, and was judged right",
+    "answer": "the system answered so, and was judged right",
+}
 
 
 def render(told: dict[str, Any], turns: bool = False) -> str:
@@ -20,69 +27,96 @@ def render(told: dict[str, Any], turns: bool = False) -> str:
         Whether the ids of the turns behind it are listed; other users' turns are counted only, otherwise.
     """
     notes = [line for note in told["notes"] for line in wrapped(note, "note: ")]
+    release = told["release"]
     if told["kind"] == "example":
-        body = _example(told, turns)
+        body, advice = _example(told, release, turns), of_example(told, release)
     elif "behind" in told:
-        body = _of_turn(told, turns)
+        body, advice = _of_turn(told, release, turns), of_example(told["behind"][0], release)
     else:
-        body = _turn(told, turns)
-    return "\n".join([*notes, *body, *section("Gates", _gates(told["gates"])), *_release(told["release"])])
+        body, advice = _turn(told, release, turns), of_turn(told, release)
+    standing = "current" if release["is_current"] else "not the current one"
+    return "\n".join(
+        [
+            *notes,
+            *body,
+            *section("Gates of the release", gates(told["gates"], release["quarantine"])),
+            *section("What to do next", wrapped(advice)),
+            "",
+            f"release ({standing}): {release['folder']}",
+        ]
+    )
 
 
-def _example(told: dict[str, Any], turns: bool) -> list[str]:
-    example = told["example"]
+def _example(told: dict[str, Any], release: dict[str, Any], turns: bool) -> list[str]:
+    example, one = told["example"], told.get("typical")
     lines = [f"example {example['example_id']}", *_label(example)]
+    if told["quarantine"]:
+        lines += wrapped(carried(told["quarantine"]))
     if told.get("turns"):
-        lines += section("The turns behind it", _behind(told["turns"]))
+        lines += _behind(told["turns"], told["quarantine"])
+    lines += section("What became of it: its row in each view", where(told["places"]))
     if turns:
         lines += section("Their ids", _ids(example["provenance"]))
-    if told.get("typical"):
-        lines += ["", "A typical one of them, whose wording the example has:", ""]
-        lines += _turn(told["typical"] | {"release": told["release"]}, turns=False)
-    return lines + ([] if told.get("typical") else section("Where it went", where(told["places"])))
+    if one:
+        lines += ["", f"One of them, whose wording the example has: turn {clean(one['turn']['turn_id'])}"]
+        lines += [*wrapped(_about(one["turn"])), *_evidence(one, release, turns=False)]
+    elif example["context"]:
+        lines += section("Said before it, which its row of sft has too", context(example["context"]))
+    return lines
 
 
-def _of_turn(told: dict[str, Any], turns: bool) -> list[str]:
+def _of_turn(told: dict[str, Any], release: dict[str, Any], turns: bool) -> list[str]:
     """A turn of which the release alone tells: the examples that it is behind."""
     lines = [f"turn {clean(told['id'])}"]
     for one in told["behind"]:
         does = "It votes for" if one["role"] == "voted" else "It supports a correction in"
-        lines += ["", f"{does} this example:", "", *_example(one, turns)]
+        lines += ["", f"{does} this example:", "", *_example(one, release, turns)]
     return lines
 
 
 def _label(example: dict[str, Any]) -> list[str]:
-    needs, behind = example["needs"], example["provenance"]
-    blame = "" if example["blame"] == "none" else f"; to blame: {example['blame']}"
+    kind = example["kind"]
+    about = [
+        f"{kind} ({_KINDS[kind]})" + ("" if example["blame"] == "none" else f"; to blame: {example['blame']}"),
+        f"split {example['split']}, locale {clean(example['locale']) or 'not logged'}",
+        f"confidence {example['confidence']:.2f}, weight {example['weight']:.2f}",
+        "certified" if example["certified"] else "not certified",
+    ]
     return [
         *wrapped(f'"{short(example["utterance"])}"'),
-        *wrapped(reading(example), "  -> ", "     "),
-        *wrapped(
-            f"{example['kind']}{blame}; split {example['split']}, locale {example['locale'] or 'not logged'}; "
-            f"confidence {example['confidence']:.2f}, weight {example['weight']:.2f}; "
-            f"{'certified' if example['certified'] else 'not certified'}"
-        ),
-        *wrapped(
-            f"supported by {counted(example['support'], 'user')} ({needs['min_users']} wanted), agreement "
-            f"{figure(example['agreement'])} ({needs['min_agreement']:.2f} wanted), in "
-            f"{counted(len(behind['turn_ids']), 'turn')}; later turns that support corrections: "
-            f"{len(behind['supporting_turns'])}"
-        ),
+        *wrapped(label_words(kind, example, example["response"]), "  -> ", "     "),
+        *wrapped("; ".join(about)),
+        *wrapped(_support(example)),
     ]
 
 
-def _behind(turns: dict[str, Any]) -> list[str]:
-    first, last = turns["event_time"]
+def _support(example: dict[str, Any]) -> str:
+    """An answer has no agreement: several may be right."""
+    needs, turns = example["needs"], counted(len(example["provenance"]["turn_ids"]), "turn")
+    wanted = needs["answer_min_users" if example["kind"] == "answer" else "min_users"]
+    users = f"supported by {counted(example['support'], 'user')} ({wanted} wanted)"
+    if example["agreement"] is None:
+        return f"{users}, in {turns}"
+    return f"{users}, agreement {example['agreement']:.2f} ({needs['min_agreement']:.2f} wanted), in {turns}"
+
+
+def _behind(turns: dict[str, Any], quarantine: dict[str, Any] | None) -> list[str]:
+    first, last = (moment(time) for time in turns["event_time"])
+    time = first if first == last else f"{first} to {last}"
     kinds = ", ".join(counted(n, kind) for kind, n in turns["kinds"].items())
-    lines = wrapped(f"{kinds} of {counted(turns['users'], 'user')}; {first} .. {last}") if kinds else []
+    lines = []
     low, high = turns["p_defect"]
-    if low is not None:
+    if kinds and low is not None:
         blames = f" (to blame: {listed(turns['blames'])})" if turns["blames"] else ""
-        lines += wrapped(f"judged defective: {turns['defective']:,}{blames}; p(defect) {low:.2f} to {high:.2f}")
-    if turns["strongest_signal"]:
-        strongest = "; ".join(f"{phrase(name).text} ({n:,})" for name, n in turns["strongest_signal"].items())
-        lines += wrapped(f"strongest signal: {strongest}")
-    if turns["found"] < turns["count"]:
+        lines = wrapped(
+            f"its turns: {kinds}, {time}; judged defective: {turns['defective']:,}{blames}; p(defect) "
+            f"{low:.2f} to {high:.2f}"
+        )
+    if quarantine and not turns["found"]:
+        lines += wrapped(
+            f"its {counted(turns['count'], 'turn')} are of the log of that release; none votes in this run"
+        )
+    elif turns["found"] < turns["count"]:
         lines += wrapped(
             f"{turns['found']:,} of its {turns['count']:,} turns vote in this run; the others came with an earlier "
             "release, or this code does not count them"
@@ -97,35 +131,44 @@ def _ids(provenance: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _turn(told: dict[str, Any], turns: bool) -> list[str]:
+def _turn(told: dict[str, Any], release: dict[str, Any], turns: bool) -> list[str]:
     turn = told["turn"]
-    about = [turn["event_time"], turn["domain"] or "no domain", turn["locale"], turn["channel"], turn["policy"]]
     lines = [
         f"turn {clean(turn['turn_id'])}" + (f" of {clean(turn['subject_id'])}" if turn["subject_id"] else ""),
         *wrapped(f'"{short(turn["utterance"])}"'),
-        *wrapped(", ".join(clean(a) for a in about if a)),
-        *wrapped(f"read from {clean(turn['source']['uri'])}, line or row {turn['source']['position']}"),
+        *wrapped(_about(turn)),
+        *wrapped(_verdict(told), "  => ", "     "),
+        *_evidence(told, release, turns),
     ]
-    release = told["release"]
-    lines += section(_of_session(told["session"]), dialog(told["dialog"]))
-    lines += section("Why it was judged so", judgement(told["judgement"], release))
-    if told["judgement"]["is_defect"]:
-        lines += section("What may have been meant instead", candidates(told["candidates"]))
-    lines += section("Who else said it", same_words(told["same_words"], turns))
     return lines + section("What became of it", became(told["became"], told["judgement"], told["same_words"], release))
 
 
-def _of_session(session: dict[str, Any]) -> str:
-    return f"The dialog around it (turn {session['at']:,} of {session['turns']:,} of the session)"
+def _about(turn: dict[str, Any]) -> str:
+    about = [moment(turn["event_time"]), turn["domain"] or "no domain", turn["locale"], turn["channel"], turn["policy"]]
+    source = turn["source"]
+    return f"{', '.join(clean(a) for a in about if a)}; {clean(source['uri'])}:{source['position']}"
 
 
-def _gates(gates: list[dict[str, Any]]) -> list[str]:
-    failed = [clean(gate["gate"]) for gate in gates if not gate["passed"]]
-    passed = [clean(gate["gate"]) for gate in gates if gate["passed"]]
-    lines = wrapped(f"failed: {'; '.join(failed)}") if failed else []
-    return lines + (wrapped(f"passed: {'; '.join(passed)}") if passed else [])
+def _verdict(told: dict[str, Any]) -> str:
+    """In one sentence: how it was judged, what it was taken for, and where it is."""
+    accepted = next((c["interpretation"] for c in told["candidates"] if c["accepted"]), None)
+    corrected = f"corrected to {reading(accepted, score=False)}" if accepted else "not corrected"
+    judged = f"judged defective, {corrected}" if told["judgement"]["is_defect"] else "judged not defective"
+    became = told["became"]
+    if became["places"]:
+        return f"{judged}; in example {became['example']['example_id']}"
+    return f"{judged}; in no example of the release ({became['outcome'].replace('_', ' ')})"
 
 
-def _release(release: dict[str, Any]) -> list[str]:
-    standing = "current" if release["is_current"] else "not the current one"
-    return ["", f"release {release['release_id']}", f"  {standing}; {release['folder']}"]
+def _evidence(told: dict[str, Any], release: dict[str, Any], turns: bool) -> list[str]:
+    """The dialog, the judgement, what else was meant, and who else said so."""
+    session, judged = told["session"], "so" if not told["judgement"]["is_defect"] else "defective"
+    lines = section(
+        f"The dialog around it (turn {session['at']:,} of {session['turns']:,} of the session)", dialog(told["dialog"])
+    )
+    lines += section(f"Why it was judged {judged}", judgement(told["judgement"], release))
+    if told["judgement"]["is_defect"]:
+        tau, lead = release["thresholds"]["correction"]["value"], release["config"]["train"]["margin"]
+        rule = f"the likeliest is accepted from p(correct) {tau:.3f} and a lead of {lead:.2f} on"
+        lines += section(f"What else was meant ({rule})", candidates(told["candidates"], told["dialog"]))
+    return lines + section("Who else said it", same_words(told["same_words"], turns))

@@ -4,39 +4,56 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pipeline.explain.layout import clean, counted, figure, listed, reading, wrapped
+from pipeline.explain.layout import clean, counted, label_words, listed, wrapped
+from pipeline.explain.render_gates import withheld
 
 LABELS_SHOWN: Final = 5
 
 
 def same_words(told: dict[str, Any], turns: bool) -> list[str]:
     """Users by what their turns voted for. They are counted; the ids of turns are listed on demand only."""
-    lines = wrapped(f"{counted(told['users'], 'user')} said these words, in {counted(told['turns'], 'turn')}")
+    said = f"{counted(told['users'], 'user')} said these words, in {counted(told['turns'], 'turn')}"
     if told["turns_without_vote"]:
         silent = sum(told["turns_without_vote"].values())
-        lines += wrapped(
-            f"{counted(silent, 'turn')} cast no vote ({listed(told['turns_without_vote'])}); "
-            f"{counted(told['users_without_vote'], 'user')} cast none at all"
-        )
+        said += f"; {counted(silent, 'turn')} cast no vote on their meaning ({listed(told['turns_without_vote'])})"
+    lines = wrapped(said)
     if told["for"] is not None:
-        lines += wrapped(
-            f"pooled with this turn: {counted(told['pooled_users'], 'user')}; {told['for']:,} for this label, "
-            f"{told['another']:,} for another; agreement {figure(told['agreement'])}"
-        )
-    for label in told["labels"][:LABELS_SHOWN]:
-        lines += _label(label)
-    if len(told["labels"]) > LABELS_SHOWN:
-        lines.append(f"    and {len(told['labels']) - LABELS_SHOWN} more labels")
+        lines += wrapped(f"pooled with this turn: {_pooled(told)}")
+    labels = _alike(told["labels"])
+    for alike in labels[:LABELS_SHOWN]:
+        lines += _label(alike)
+    if len(labels) > LABELS_SHOWN:
+        lines.append(f"    and {len(labels) - LABELS_SHOWN} more labels")
     if turns and told["same_label_turns"]:
         lines += wrapped(f"turns for this label: {' '.join(clean(t) for t in told['same_label_turns'])}")
     return lines
 
 
-def _label(label: dict[str, Any]) -> list[str]:
-    mark = ">" if label["this"] else " "
-    at = f"{label['split']}, {label['locale'] or 'no locale'}"
-    told = f"{reading(label['label'], score=False)}  ({at}): {label['outcome'].replace('_', ' ')}"
-    return wrapped(told, f"{mark:>3} {counted(label['users'], 'user'):>9}  ")
+def _pooled(told: dict[str, Any]) -> str:
+    users = f"{counted(told['pooled_users'], 'user')}; {told['for']:,} for this label, {told['another']:,} for another"
+    if told["agreement"] is None:
+        return f"{users}, after the same words before; of answers, several may be right"
+    return f"{users}; agreement {told['agreement']:.2f}"
+
+
+def _alike(labels: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Labels of other contexts together, where they read the same."""
+    told: dict[tuple[str, bool], list[dict[str, Any]]] = {}
+    for label in labels:
+        at = f"({label['split']}, {label['locale'] or 'no locale'}): {label['outcome'].replace('_', ' ')}"
+        words = label_words(label["kind"], label["label"], label["response"])
+        told.setdefault((f"{words}  {at}", label["this"]), []).append(label | {"told": f"{words}  {at}"})
+    return list(told.values())
+
+
+def _label(alike: list[dict[str, Any]]) -> list[str]:
+    first = alike[0]
+    if len(alike) == 1:
+        size, more = counted(first["users"], "user"), ""
+    else:
+        # A user may have said it in several contexts.
+        size, more = counted(sum(label["turns"] for label in alike), "turn"), f", in {len(alike)} contexts"
+    return wrapped(f"{first['told']}{more}", f"{'>' if first['this'] else ' ':>3} {size:>9}  ")
 
 
 def became(
@@ -44,29 +61,33 @@ def became(
 ) -> list[str]:
     """The outcome with the numbers that decided it, then the example and its rows."""
     outcome = told["outcome"]
-    lines = wrapped(f"{outcome}: {_why(outcome, judgement, words, release)}")
+    lines = wrapped(f"{outcome}: {_why(told, judgement, words, release)}")
     if told["vote"] is not None:
         vote = told["vote"]
         lines += wrapped(
-            f"its vote: {vote['kind']} {reading(vote['label'], score=False)}, probability {vote['probability']:.3f}, "
-            f"split {vote['split']}"
+            f"its vote: {vote['kind']} {label_words(vote['kind'], vote['label'], vote['response'])}, "
+            f"probability {vote['probability']:.3f}, split {vote['split']}"
         )
-    if told["example"] is not None:
+    if told["places"]:
         lines += wrapped(f"example {told['example']['example_id']}")
         lines += where(told["places"])
     return lines
 
 
-def _why(outcome: str, judgement: dict[str, Any], words: dict[str, Any], release: dict[str, Any]) -> str:
-    """An outcome of stage curate in a sentence."""
-    options = release["config"]["curate"]
+def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any], release: dict[str, Any]) -> str:
+    """An outcome of stages curate and release in a sentence."""
+    options, outcome = release["config"]["curate"], told["outcome"]
+    if outcome == "quarantined":
+        return withheld(told["quarantine"], told["carried"])
+    is_answer = told["vote"] is not None and told["vote"]["kind"] == "answer"
+    wanted = options["answer_min_users" if is_answer else "min_users"]
     agreement = "" if words["agreement"] is None else f"agreement {words['agreement']:.2f}, "
     sentences = {
         "no_consent": "its user does not allow learning from it",
         "no_words": "nothing is left of the utterance without punctuation",
         "uncertain": _uncertain(judgement, options["confirm_below"]),
         "outside_split": f"its time is on the other side of curate.test_from {options['test_from']} than its user",
-        "below_support": f"its label has {counted(words['for'] or 0, 'user')}, {options['min_users']} are wanted",
+        "below_support": f"its label has {counted(words['for'] or 0, 'user')}, {wanted} are wanted",
         "disagreement": f"{agreement}{options['min_agreement']:.2f} is wanted",
         "outvoted": "more users mean another thing by these words (or as many, and likelier)",
         "in_train": "the train split has an example of the same words, so test has none",
@@ -78,14 +99,14 @@ def _why(outcome: str, judgement: dict[str, Any], words: dict[str, Any], release
 
 def _uncertain(judgement: dict[str, Any], confirm_below: float) -> str:
     if judgement["is_defect"]:
-        return "judged defective, and no candidate with an intent was accepted in its place"
+        return "judged defective, and nothing that can be a label was accepted in its place"
     if judgement["p_defect"] > confirm_below:
-        return f"p(defect) {judgement['p_defect']:.3f} is over {confirm_below:g}, so it confirms nothing either"
-    return "nothing with an intent was executed, so there is nothing to confirm"
+        return f"p(defect) {judgement['p_defect']:.3f} is over {confirm_below:g}: not sure enough to learn it as right"
+    return "nothing that can be a label was executed or answered, so there is nothing to learn as right"
 
 
 def where(places: list[dict[str, Any]]) -> list[str]:
     """The rows of a release."""
     if not places:
-        return wrapped("no row of the release: a gate or a view left it out")
-    return [line for p in places for line in wrapped(f"{p['view']}: {p['file']}, row {p['row']}")]
+        return wrapped("no row of the release has it: prove the release with `afterword verify`")
+    return [line for p in places for line in wrapped(f"{p['view']:<8} {p['file']}, row {p['row']}", "  ", " " * 11)]

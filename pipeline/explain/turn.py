@@ -10,14 +10,17 @@ import pyarrow as pa
 from features.text import normalise
 from pipeline.config import CurateOptions
 from pipeline.errors import StageError
+from pipeline.explain import fate
+from pipeline.explain.meant import candidates, pointed_at
 from pipeline.explain.reasons import fired, moved
 from pipeline.explain.release import Release
 from pipeline.explain.tables import I64, Place, StageTables
-from pipeline.explain.voters import Voters, find_voters, silence
+from pipeline.explain.voters import Voters, find_voters
 from pipeline.jobs.curate import vote_options
 
-# Turns shown on either side: what was asked, what went wrong, and the repair lie within three as a rule.
-WINDOW: Final = 3
+# Turns shown around: the one that it came after, and those in which the repair lies as a rule.
+BEFORE: Final = 1
+AFTER: Final = 3
 _SHOWN: Final = (
     "turn_id",
     "subject_id",
@@ -51,19 +54,26 @@ def explain_turn(tables: StageTables, release: Release, place: Place, voters: Vo
     at = int(np.flatnonzero(rows == place.row)[0])
     own = tables.judged(place.bucket, np.array([place.row]))
     turn, judgement = (table.to_pylist()[0] for table in own[:2])
-    defective = dict(zip(judgements["turn_id"].to_pylist(), judgements["is_defect"].to_pylist(), strict=True))
-    candidates = _candidates(own[2].to_pylist(), defective, release)
-    support = _supporting(candidates)
+    ids = judgements["turn_id"].to_pylist()
+    defective = dict(zip(ids, judgements["is_defect"].to_pylist(), strict=True))
+    signals = tables.read("signals", place.bucket, np.array([place.row]))
+    meant = candidates(own[2], signals, ids[at:], defective, release)
     voters = voters or voters_of(tables, release, turn["utterance"])
+    became = fate.became(release, own, voters, vote_options(curate_options(release)))
+    marks = {
+        "supports": pointed_at(meant, "supporting_turns"),
+        "gives": pointed_at(meant, "taken_from"),
+        "in_context": became["vote"]["context"] if became["vote"] else [],
+    }
     return {
         "turn": {name: turn[name] for name in _SHOWN} | {"domain": judgement["domain"]},
         "session": {"id": judgement["session_id"], "turns": len(rows), "at": at + 1},
-        "dialog": _dialog(tables, place.bucket, rows, judgements, at, support),
+        "dialog": _dialog(tables, place.bucket, rows, judgements, at, marks),
         "judgement": _judgement(tables, place, judgement),
-        "candidates": candidates,
-        "support": support,
-        "same_words": voters.describe(turn["turn_id"]),
-        "became": _became(release, own, voters),
+        "candidates": meant,
+        "support": marks["supports"],
+        "same_words": fate.labels(release, voters.describe(turn["turn_id"])),
+        "became": became,
     }
 
 
@@ -92,11 +102,12 @@ def curate_options(release: Release) -> CurateOptions:
 
 
 def _dialog(
-    tables: StageTables, bucket: int, rows: I64, judgements: pa.Table, at: int, support: list[str]
+    tables: StageTables, bucket: int, rows: I64, judgements: pa.Table, at: int, marks: dict[str, list[str]]
 ) -> list[dict[str, Any]]:
-    """The turns around, and the supporting ones wherever they stand; times are told from the turn explained."""
+    """The turns around, and those that are marked wherever they stand; times are told from the turn explained."""
     ids = judgements["turn_id"].to_pylist()
-    shown = [k for k, name in enumerate(ids) if abs(k - at) <= WINDOW or name in support]
+    marked = {name for names in marks.values() for name in names}
+    shown = [k for k, name in enumerate(ids) if -BEFORE <= k - at <= AFTER or name in marked]
     turns = tables.read("turns", bucket, rows[shown]).to_pylist()
     begun = turns[shown.index(at)]["event_time"]
     return [
@@ -111,7 +122,7 @@ def _dialog(
             "p_defect": judgement["p_defect"],
             "is_defect": judgement["is_defect"],
             "is_this": number == at,
-            "supports": turn["turn_id"] in support,
+            **{mark: turn["turn_id"] in names for mark, names in marks.items()},
         }
         for number, turn, judgement in zip(shown, turns, judgements.take(shown).to_pylist(), strict=True)
     ]
@@ -123,57 +134,3 @@ def _judgement(tables: StageTables, place: Place, row: dict[str, Any]) -> dict[s
         "signals": moved(tables, place, row["reasons"] or []),
         "fired": fired(tables, place),
     }
-
-
-def _candidates(rows: list[dict[str, Any]], defective: dict[str, bool], release: Release) -> list[dict[str, Any]]:
-    """The candidates, likeliest first, each with what it failed; see `models.correction.eligible`."""
-    tau = release.manifest["thresholds"]["correction"]["value"]
-    margin = release.manifest["identity"]["config"]["train"]["margin"]
-    held = ("interpretation", "source", "p_correct", "margin", "accepted", "certified", "supporting_turns")
-    ordered = sorted(rows, key=lambda row: -row["p_correct"])
-    best = next((row["p_correct"] for row in ordered), 0.0)
-    out = []
-    for row in ordered:
-        support = row["supporting_turns"] or []
-        failed = {
-            "another candidate is likelier": row["p_correct"] < best,
-            f"p(correct) is under tau {tau:.3f}": row["p_correct"] < tau,
-            f"its lead over every other reading is under {margin:.2f}": row["margin"] < margin,
-            "the turn that supports it is judged defective itself": any(defective.get(t) for t in support),
-        }
-        why = [] if row["accepted"] else [name for name, holds in failed.items() if holds]
-        out.append({name: row[name] for name in held} | {"supporting_turns": support, "failed": why})
-    return out
-
-
-def _supporting(candidates: list[dict[str, Any]]) -> list[str]:
-    """Later turns that support what was accepted, else any candidate."""
-    accepted = [c for c in candidates if c["accepted"]] or candidates
-    return sorted({turn for c in accepted for turn in c["supporting_turns"]})
-
-
-def _became(release: Release, own: tuple[pa.Table, pa.Table, pa.Table], voters: Voters) -> dict[str, Any]:
-    """The outcome of stage curate for this turn, and the example that it went into."""
-    turn_id = own[0]["turn_id"][0].as_py()
-    at = voters.vote_of(turn_id)
-    if at is None:
-        outcome = next(iter(silence(*own, vote_options(curate_options(release)))))
-        return {"outcome": outcome, "vote": None, "example": None, "places": []}
-    vote = voters.votes.slice(at, 1).to_pylist()[0]
-    example = voters.example_of(turn_id)
-    outcome = voters.labels[int(voters.label[at])]["outcome"]
-    if example is not None and typical(voters, example) != turn_id:
-        outcome = "de_duplicated"
-    return {
-        "outcome": outcome,
-        "vote": {name: vote[name] for name in ("kind", "label", "split", "locale", "probability", "certified")},
-        "example": example,
-        "places": release.places(example) if example is not None else [],
-    }
-
-
-def typical(voters: Voters, example: dict[str, Any]) -> str:
-    """The turn whose wording an example has: of those with it, the first by id."""
-    behind = set(example["provenance"]["turn_ids"])
-    pairs = zip(voters.votes["turn_id"].to_pylist(), voters.votes["utterance"].to_pylist(), strict=True)
-    return str(min(pairs, key=lambda pair: (pair[0] not in behind, pair[1] != example["utterance"], pair[0]))[0])

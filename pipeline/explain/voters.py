@@ -172,13 +172,16 @@ def saying(utterances: pa.DictionaryArray, words: str) -> I64:
 def _labels(cast: pa.Table, number: I64, labels: Any) -> list[dict[str, Any]]:
     """The labels of `standing` for people: the interpretation instead of its hash, and no user."""
     first = np.unique(number, return_index=True)[1]
-    held = cast.take(pa.array(first)).select(["label", "locale", "split"]).to_pylist()
+    held = cast.take(pa.array(first)).select(["kind", "label", "response", "locale", "split"]).to_pylist()
     turns = np.bincount(number)
     return [
         {
             "split": row["split"],
             "locale": row["locale"],
+            # Votes of one label are all for an answer, or none is.
+            "kind": "answer" if row["kind"] == "answer" else "label",
             "label": row["label"],
+            "response": row["response"],
             "users": int(standing.support),
             "pooled_users": int(standing.users),
             "turns": int(turns[at]),

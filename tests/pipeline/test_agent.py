@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,62 @@ def test_who_does_not_consent_is_nowhere(release: Path, turns: dict[str, dict[st
     for example in rows(release, "lineage"):
         used = {*example["provenance"]["turn_ids"], *(t["turn_id"] for t in example["context"] or [])}
         assert not used & refused
+
+
+def explained(out: Path, name: str, capsys: Any, *more: str) -> str:
+    capsys.readouterr()
+    assert afterword("explain", name, "--out", out, *more) == 0
+    return str(capsys.readouterr().out)
+
+
+def test_explain_shows_an_answer_its_context_and_what_it_needed(
+    out: Path, release: Path, turns: dict[str, dict[str, Any]], tmp_path: Path, capsys: Any
+):
+    alone = copy(out, tmp_path / "out")
+    shutil.rmtree(alone / "stages")
+    in_context = [e for e in answers(release) if len(e["context"]) == 3]
+    for called in (True, False):
+        held = next(e for e in in_context if (e["domain"] == "tool") == called)
+        label = f"call {held['intent']}(" if called else f'answer "{held["response"]}"'
+        found = json.loads(explained(out, held["example_id"], capsys, "--json"))
+        assert found["example"]["needs"] == {"answer_min_users": 1} and found["example"]["agreement"] is None
+        assert [p["view"] for p in found["places"]] == ["lineage", "sft"]
+        before = [t["turn_id"] for t in held["context"]]
+        typical = found["typical"]
+        assert [line["turn_id"] for line in typical["dialog"] if line["in_context"]] == before
+        assert typical["became"]["vote"]["context"] == before and typical["same_words"]["agreement"] is None
+        for said in (explained(out, held["example_id"], capsys), explained(alone, held["example_id"], capsys)):
+            assert f"  -> {label}" in said and "supported by 1 user (1 wanted), in 1 turn" in said
+            assert all(f'"{t["utterance"]}"' in said and t["response"] in said for t in held["context"])
+            assert "(no intent)" not in said and "(none)" not in said and "agreement" not in said
+
+
+def test_explain_shows_the_later_turn_that_a_correction_was_read_in(
+    out: Path, release: Path, turns: dict[str, dict[str, Any]], capsys: Any
+):
+    held = next(e for e in rows(release, "lineage") if e["kind"] == "correction")
+    typical = json.loads(explained(out, held["example_id"], capsys, "--json"))["typical"]
+    best, turn = typical["candidates"][0], typical["turn"]["turn_id"]
+    assert best["accepted"] and best["source"] == "rephrase" and best["interpretation"]["intent"] == held["intent"]
+    source = turns[best["taken_from"]]
+    assert source["interpretations"][0]["intent"] == held["intent"] and source["event_time"] > turns[turn]["event_time"]
+    assert [line["turn_id"] for line in typical["dialog"] if line["gives"]] == [best["taken_from"]]
+    said = explained(out, held["example_id"], capsys)
+    assert f'the reading of a later turn, {best["taken_from"]}: "{source["utterance"]}"' in " ".join(said.split())
+    assert re.search(rf'\n\*  +\S+ +user  "{source["utterance"]}"', said) and "* the correction is its reading" in said
+
+
+def test_explain_of_a_failed_call_sums_up_answers_of_other_contexts(
+    out: Path, turns: dict[str, dict[str, Any]], capsys: Any
+):
+    failed = next(k for k, t in turns.items() if t["is_defect"] and t["interpretations"])
+    said = explained(out, failed, capsys)
+    assert "=> judged defective, not corrected; in no example" in said and f"({WRONG}" not in said
+    assert re.search(rf"call \w+\((city={WRONG}.*)?\)", said)
+    # Other users' votes are for answers in other contexts; those that read the same stand together.
+    told = said.partition("Who else said it")[2].partition("What became")[0]
+    lines = [line.strip() for line in told.splitlines()]
+    assert len(lines) == len(set(lines)) + lines.count("") - 1
 
 
 @pytest.mark.parametrize(

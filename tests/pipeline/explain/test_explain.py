@@ -76,7 +76,7 @@ def test_a_corrected_turn_shows_its_support_its_votes_and_its_rows(repaired: Pat
     became = found["became"]
     assert became["outcome"] in ("kept", "de_duplicated", "in_train") and became["vote"]["kind"] == "correction"
     said = text(repaired, row["turn_id"])
-    assert re.search(rf"accepted\n +supported by {row['supporting_turns'][0]}\n", said)
+    assert "-> travel/weather city=" in said and f'supported by {row["supporting_turns"][0]}: "the weather in' in said
     supporting = [line for line in found["dialog"] if line["supports"]]
     assert [line["turn_id"] for line in supporting] == found["support"]
     assert all(line["utterance"] in said for line in found["dialog"])
@@ -96,18 +96,19 @@ def test_an_example_of_corrections(repaired: Path, told: Any, text: Any):
     assert typical["same_words"]["for"] == held["support"]
     assert typical["same_words"]["agreement"] == held["agreement"]
     said = text(repaired, held["example_id"])
-    assert "correction; to blame: " in said and f"supported by {held['support']} users" in said
+    assert "correction (users meant this" in said and f"supported by {held['support']} users" in said
+    assert len(said.splitlines()) <= 65
 
 
 def test_an_example_of_confirmations_and_its_rows(released: Path, told: Any):
     held = example(released, kind="confirmation", split="test")
     found = told(released, held["example_id"])
     assert found["turns"]["kinds"] == {"confirmation": len(held["provenance"]["turn_ids"])}
-    assert {p["view"] for p in found["places"]} >= {"lineage", "nlu"}
+    assert [p["view"] for p in found["places"]] == ["lineage", "nlu", "rl", "sft"]
     for place in found["places"]:
         rows = pq.read_table(Path(found["release"]["folder"]) / place["file"]).to_pylist()
         row = rows[place["row"]]
-        assert held["example_id"] in (row.get("example_id"), row.get("id"))
+        assert held["example_id"] in (row.get("example_id"), row.get("id"), row.get("key"))
 
 
 def turns_of_outcome(out: Path, told: Any, wanted: str) -> dict[str, Any]:
@@ -131,13 +132,15 @@ def test_a_turn_that_too_few_users_support(released: Path, told: Any, text: Any)
 
 def test_a_turn_whose_user_allows_no_learning(released: Path, told: Any):
     found = told(released, "u000-0")
-    assert found["became"] == {"outcome": "no_consent", "vote": None, "example": None, "places": []}
+    became = found["became"]
+    assert became.pop("outcome") == "no_consent" and became.pop("places") == []
+    assert became == dict.fromkeys(("vote", "example", "quarantine", "carried"))
     assert found["same_words"]["turns_without_vote"]["no_consent"] >= 1 and found["same_words"]["for"] is None
 
 
 def test_a_turn_with_no_reading_is_explained_too(released: Path, told: Any, text: Any):
     assert told(released, "odd2")["became"]["outcome"] == "uncertain"
-    assert "read as  (none)" in text(released, "odd2")
+    assert "read as (none)" in text(released, "odd2")
 
 
 def test_a_defect_with_a_rejected_candidate_says_which_rule_it_failed(repaired: Path, told: Any, text: Any):
@@ -148,7 +151,10 @@ def test_a_defect_with_a_rejected_candidate_says_which_rule_it_failed(repaired: 
     assert row["p_correct"] < tau and f"p(correct) is under tau {tau:.3f}" in failed
     assert ("its lead over every other reading is under 0.20" in failed) == (row["margin"] < 0.2)
     assert found["became"]["outcome"] == "uncertain"
-    assert "no candidate with an intent was accepted" in " ".join(text(repaired, row["turn_id"]).split())
+    said = " ".join(text(repaired, row["turn_id"]).split())
+    assert "=> judged defective, not corrected; in no example of the release (uncertain)" in said
+    assert "nothing that can be a label was accepted in its place" in said
+    assert "raise train.weak_threshold (now 0.5), then `afterword run --from train`" in said
 
 
 def test_the_contributions_are_those_of_the_judgement(repaired: Path, told: Any):
@@ -171,7 +177,7 @@ def test_without_the_model_file_the_judgement_still_has_its_reasons(
     assert [(s["signal"], s["contribution"]) for s in signals] == [
         (r["signal"], r["contribution"]) for r in judged["reasons"]
     ]
-    assert f"[{signals[0]['signal']}]" in text(out, judged["turn_id"])
+    assert signals[0]["meaning"] in text(out, judged["turn_id"])
 
 
 def test_other_users_are_counted_and_not_named(repaired: Path, text: Any):
@@ -249,7 +255,16 @@ def keys(value: Any) -> Any:
     """The keys of every object, lists by their first entry."""
     if isinstance(value, dict):
         # Counts by name, and records that docs/records.md declares.
-        open_ended = {"example", "turns_without_vote", "kinds", "blames", "strongest_signal", "config", "thresholds"}
+        open_ended = {
+            "example",
+            "turns_without_vote",
+            "kinds",
+            "blames",
+            "strongest_signal",
+            "config",
+            "thresholds",
+            "out",
+        }
         return {k: None if k in open_ended else keys(v) for k, v in value.items()}
     return [keys(v) for v in value[:1]] if isinstance(value, list) else None
 
@@ -279,3 +294,11 @@ def test_a_correction_of_the_real_calls(letsgo: Path, tmp_path: Path, told: Any,
     assert found["candidates"][0]["accepted"] and found["judgement"]["is_defect"]
     said = text(out, row["turn_id"])
     assert ">!" in said and "Learned from gold." in said
+    held = example(out, kind="correction")
+    told_of = " ".join(text(out, held["example_id"]).split())
+    assert f'"{held["utterance"]}" -> bus/' in told_of and "judgements: 14 of 14 hold" in told_of
+    assert (
+        "What became of it: its row in each view lineage" in told_of
+        and "rl rl/data/" in told_of
+        and "What to do next Nothing, if it is right." in told_of
+    )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.explain.layout import WIDTH, clean, clock, counted, reading, short, wrapped
+from pipeline.explain.layout import WIDTH, clean, clock, counted, label_words, moment, reading, short, wrapped
 
 
 def test_what_a_terminal_would_act_on_is_made_visible():
@@ -40,6 +40,25 @@ def test_readings_in_short():
     assert reading({"domain": None, "intent": "go", "slots": None, "score": None}) == "go"
     assert reading({"domain": "d", "intent": None, "slots": [], "score": None}) == "d/(no intent)"
     assert reading(None) == "(none)"
+
+
+def test_tool_calls_and_answers_in_words():
+    call = {
+        "domain": "tool",
+        "intent": "book",
+        "slots": [{"name": "city", "value": "rome"}, {"name": "n", "value": "2"}],
+    }
+    assert reading(call | {"score": 0.9}) == "book(city=rome, n=2) (0.90)"
+    assert label_words("answer", call, "done") == label_words("correction", call, None) == "call book(city=rome, n=2)"
+    assert label_words("answer", None, "it is\nsunny") == 'answer "it is sunny"'
+    nothing = {"domain": None, "intent": None, "slots": []}
+    assert label_words("answer", nothing, "yes") == 'answer "yes"'
+    assert label_words("confirmation", nothing | {"intent": "go"}, None) == "go"
+
+
+def test_times_to_the_second():
+    assert moment("2026-03-01T09:00:49.567000+00:00") == "2026-03-01 09:00:49 UTC"
+    assert moment(None) == "no time"
 
 
 def test_numbers_with_their_nouns():

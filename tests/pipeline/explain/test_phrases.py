@@ -27,11 +27,11 @@ def test_every_feature_is_told_in_words_of_the_schemas():
         ("top.later_frame", "best reading: later turns whose best has its frame but other values"),
         (
             "other.prior.candidate.confirmation",
-            "most of any other reading, others' turns read the same, on average: +1 confirmed, -1 denied, 0 neither",
+            "others' turns read otherwise, at most, mean: +1 confirmed, -1 denied, 0 neither",
         ),
         (
             "second.prior.answer.subjects",
-            "runner-up, others' same answers to the question: how many users, as log(1 + n)",
+            "others' answers like the runner-up: how many users, as log(1 + n)",
         ),
         ("of_a_later_version", "of_a_later_version"),
         ("top.of_a_later_version", "best reading: of_a_later_version"),

@@ -139,6 +139,68 @@ def test_the_bytes_do_not_hang_on_the_buckets(two_days: Path, tmp_path: Path):
     assert len(list((out / "stages" / "release" / "examples").iterdir())) > 3
 
 
+@pytest.fixture
+def explained(two_days: Path, capsys: Any) -> Any:
+    """The JSON and the text of an explanation."""
+
+    def tell(name: str) -> tuple[dict[str, Any], str]:
+        capsys.readouterr()
+        assert afterword("explain", name, "--out", two_days, "--json") == 0
+        told = json.loads(capsys.readouterr().out)
+        assert afterword("explain", name, "--out", two_days) == 0
+        return told, " ".join(capsys.readouterr().out.split())
+
+    return tell
+
+
+def test_explain_says_that_an_example_was_carried_over_and_from_where(two_days: Path, explained: Any):
+    good, bad = releases(two_days)
+    held = next(e for e in examples(two_days, bad) if e["domain"] == "music")
+    told, said = explained(held["example_id"])
+    assert told["quarantine"]["carried_from"] == good["release_id"] and told["typical"] is None
+    assert f"carried over from release {good['release_id'][:12]}" in said and "none votes in this run" in said
+    assert "quarantined in this release: music (not nearly all turns are defective:" in said
+    assert "then `afterword run --from release`" in said
+    other = next(e for e in examples(two_days, bad) if e["domain"] != "music")
+    told, said = explained(other["example_id"])
+    assert told["quarantine"] is None and "carried over from release" not in said
+
+
+def test_explain_says_that_a_turns_example_was_withheld(two_days: Path, explained: Any):
+    _, bad = releases(two_days)
+    new = [e for e in pq.read_table(two_days / "stages/curate/examples").to_pylist() if e["domain"] == "music"]
+    stands = {e["example_id"] for e in examples(two_days, bad)}
+    # An example's id does not hang on its turns, so most that were withheld have one of the parent in their place.
+    for held in (
+        next(e for e in new if e["example_id"] in stands),
+        next(e for e in new if e["example_id"] not in stands),
+    ):
+        told, said = explained(held["provenance"]["turn_ids"][0])
+        became = told["became"]
+        assert became["outcome"] == "quarantined" and became["places"] == []
+        assert became["quarantine"]["domain"] == "music" and became["example"]["example_id"] == held["example_id"]
+        assert became["carried"] == (held["example_id"] if held["example_id"] in stands else None)
+        assert "in no example of the release (quarantined)" in said and "its example was withheld" in said
+        assert ("In its place stands the example of the same id" in said) == (became["carried"] is not None)
+        assert [v["outcome"] for v in told["same_words"]["labels"] if v["this"]] == ["quarantined"]
+
+
+def test_explain_sums_the_gates_up_and_shows_the_one_that_failed(two_days: Path, explained: Any):
+    _, bad = releases(two_days)
+    told, said = explained(examples(two_days, bad)[0]["example_id"])
+    assert told["gates"] == bad["gates"]
+    assert "turns: 12 of 12 hold; judgements: 14 of 14 hold; examples: 18 of 18 hold; domains: 5 of 6 hold" in said
+    entry = bad["quarantine"]["domains"]["music"]
+    observed = entry["checks"][0]["observed"]
+    assert (
+        f"failed: domains: not nearly all turns are defective: music {observed}; wanted: defect_share at most 0.9"
+        in said
+    )
+    assert (
+        f"quarantined: music; {entry['withheld']} new examples left out, {entry['carried']} carried over from" in said
+    )
+
+
 def test_without_a_parent_nothing_is_carried(two_days: Path, tmp_path: Path, capsys: Any):
     out = copy(two_days, tmp_path / "out")
     assert afterword("run", "--out", out, "--from", "release") == 0

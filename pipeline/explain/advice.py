@@ -1,0 +1,79 @@
+"""What a reader of an explanation can do next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def of_example(told: dict[str, Any], release: dict[str, Any]) -> str:
+    """Of an example of the release."""
+    if told["quarantine"]:
+        return _quarantined(told["quarantine"])
+    return _if_wrong(told["example"]["kind"], release)
+
+
+def of_turn(told: dict[str, Any], release: dict[str, Any]) -> str:
+    """Of a turn, by what became of it."""
+    became, options = told["became"], release["config"]["curate"]
+    outcome, vote = became["outcome"], became["vote"]
+    if outcome == "quarantined":
+        return _quarantined(became["quarantine"])
+    if outcome in ("kept", "de_duplicated"):
+        return _if_wrong(vote["kind"], release)
+    if outcome == "uncertain":
+        return _uncertain(told["judgement"]["is_defect"], options["confirm_below"], release)
+    option = "answer_min_users" if vote and vote["kind"] == "answer" else "min_users"
+    sentences = {
+        "no_consent": "Nothing: what its user refused is in no training data.",
+        "no_words": "Nothing: there are no words to learn from.",
+        "outside_split": f"Nothing, or move curate.test_from; {_again('curate')}.",
+        "below_support": f"Read more logs, until {options[option]} users say it; or lower curate.{option} (now "
+        f"{options[option]}), where fewer are proof enough, then {_again('curate')}.",
+        "disagreement": "The same words mean several things to their users, or some votes are wrong: explain turns for "
+        "the other labels (their ids: stages/curate, or --json). To take the most frequent one all the same, lower "
+        f"curate.min_agreement (now {options['min_agreement']}), then {_again('curate')}.",
+        "outvoted": "Nothing, if the label that won is right. Else explain turns that voted for it.",
+        "in_train": "Nothing: a test that repeats the training data proves nothing.",
+    }
+    return sentences.get(outcome, "See docs/cli.md.")
+
+
+def _quarantined(quarantine: dict[str, Any]) -> str:
+    advice = str(quarantine["advice"])
+    return f"{advice[:1].upper()}{advice[1:]}; then {_again('release')}."
+
+
+def _again(stage: str) -> str:
+    return f"`afterword run --from {stage}`"
+
+
+def _if_wrong(kind: str, release: dict[str, Any]) -> str:
+    options = release["config"]["curate"]
+    stricter = {
+        "correction": f"raise curate.min_users (now {options['min_users']}), then {_again('curate')}; or raise "
+        f"{_judged_by(release, 'tau')}, with `--from train`",
+        "confirmation": f"lower curate.confirm_below (now {options['confirm_below']}) or raise curate.min_users (now "
+        f"{options['min_users']}), then {_again('curate')}",
+        "answer": f"lower curate.confirm_below (now {options['confirm_below']}) or raise curate.answer_min_users (now "
+        f"{options['answer_min_users']}), then {_again('curate')}",
+    }
+    return f"Nothing, if it is right. Else {stricter[kind]}."
+
+
+def _uncertain(is_defect: bool, confirm_below: float, release: dict[str, Any]) -> str:
+    if not is_defect:
+        return (
+            f"Nothing: other turns teach the same with less doubt. To learn from less sure ones, raise "
+            f"curate.confirm_below (now {confirm_below:g}), then {_again('curate')}."
+        )
+    return (
+        "Nothing of it is learned; read the dialog. If the system did fail, it is a case for those who develop it. If "
+        f"many such turns were right, raise {_judged_by(release, 'threshold')}, then {_again('train')}."
+    )
+
+
+def _judged_by(release: dict[str, Any], what: str) -> str:
+    """The option that a decision hangs on; without gold it is set as such."""
+    train = release["config"]["train"]
+    name = "precision" if "gold" in release["labels"] else f"weak_{what}"
+    return f"train.{name} (now {train[name]})"

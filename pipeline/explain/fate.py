@@ -1,0 +1,75 @@
+"""What became of a turn: its vote, the example that it went into, and whether that was released."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pipeline.explain.release import Release
+from pipeline.explain.voters import Voters, silence
+from pipeline.transforms.votes import VoteOptions
+
+_VOTE: Final = ("kind", "label", "response", "split", "locale", "probability", "certified")
+_NOTHING: Final = {"vote": None, "example": None, "places": [], "quarantine": None, "carried": None}
+
+
+def became(
+    release: Release, own: tuple[pa.Table, pa.Table, pa.Table], voters: Voters, options: VoteOptions
+) -> dict[str, Any]:
+    """The outcome of a turn, as stages curate and release count it, and the example that it went into.
+
+    Parameters
+    ----------
+    release : Release
+    own : tuple of pyarrow.Table
+        The turn, its judgement and its corrections.
+    voters : Voters
+        Those of its words.
+    options : VoteOptions
+
+    Returns
+    -------
+    dict
+        `outcome, vote, example, places, quarantine, carried`. Where the example's domain is quarantined the turn's
+        example is withheld: it has no places, and `carried` is the example of the same id that stands for it, if any.
+    """
+    turn_id = own[0]["turn_id"][0].as_py()
+    at = voters.vote_of(turn_id)
+    if at is None:
+        return {"outcome": next(iter(silence(*own, options))), **_NOTHING}
+    vote = voters.votes.slice(at, 1).to_pylist()[0]
+    told = {name: vote[name] for name in _VOTE} | {"context": [turn["turn_id"] for turn in vote["context"] or []]}
+    example = voters.example_of(turn_id)
+    if example is None:
+        return {"outcome": voters.labels[int(voters.label[at])]["outcome"], **_NOTHING, "vote": told}
+    outcome = "kept" if typical(voters, example) == turn_id else "de_duplicated"
+    quarantine = release.quarantine_of(example)
+    if quarantine is None:
+        return {"outcome": outcome, **_NOTHING, "vote": told, "example": example, "places": release.places(example)}
+    stands = release.find(example["example_id"])
+    return {
+        "outcome": "quarantined",
+        **_NOTHING,
+        "vote": told,
+        "example": example,
+        "quarantine": quarantine,
+        "carried": stands["example_id"] if stands else None,
+    }
+
+
+def typical(voters: Voters, example: dict[str, Any]) -> str:
+    """The turn whose wording an example has: of those with it, the first by id."""
+    behind = set(example["provenance"]["turn_ids"])
+    pairs = zip(voters.votes["turn_id"].to_pylist(), voters.votes["utterance"].to_pylist(), strict=True)
+    return str(min(pairs, key=lambda pair: (pair[0] not in behind, pair[1] != example["utterance"], pair[0]))[0])
+
+
+def labels(release: Release, told: dict[str, Any]) -> dict[str, Any]:
+    """`Voters.describe` with the labels that quarantine kept out of the release."""
+
+    def label(held: dict[str, Any]) -> dict[str, Any]:
+        withheld = held["outcome"] == "kept" and release.quarantine_of(held["label"]) is not None
+        return held | {"outcome": "quarantined"} if withheld else held
+
+    return told | {"labels": [label(held) for held in told["labels"]]}
