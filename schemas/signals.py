@@ -60,7 +60,7 @@ CANDIDATE_COLUMNS: Final = (
     _own(
         "kin_mass",
         F32,
-        "Its mass and, by likeness of values, that of candidates of its frame",
+        "Its summed score, with that of readings of its frame by the likeness of their values",
         "score",
         "intent",
     ),
