@@ -24,8 +24,7 @@ class Rates:
     Attributes
     ----------
     misread : float
-        First requests whose best interpretation is wrong. Commercial assistants are said to fail on one in five to
-        ten; a weak one shows the work.
+        First requests whose best interpretation is wrong. A weak assistant: with enough trouble the work is seen.
     misread_in_nbest : float
         Of requests that are misread without a slip of the recogniser, those whose n-best holds the right
         interpretation: what correction can reach.
