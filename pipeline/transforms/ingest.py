@@ -23,22 +23,30 @@ from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.write import write_bucket
 from schemas import DEAD_LETTER, GOLD, TURN
 
+# Row of a turn in its batch. A record may hold several turns, a call for example, which then share their place in the
+# input; they are of one batch, so that this says which was read last.
+_BATCH_ROW: Final = "batch_row"
 # What decides which record of a turn_id stays, and what is told of it.
-_DECIDES: Final = ("turn_id", "received_time", "source", "utterance", "subject_id", "conversation_id")
+_DECIDES: Final = ("turn_id", "received_time", "source", _BATCH_ROW, "subject_id", "conversation_id")
 # True where a row is no turn, but word of one: the record of its turn_id that stays is another subject's.
 _ELSEWHERE: Final = "elsewhere"
 
 
 def supersede(turns: pa.Table) -> pa.Table:
-    """Keep one row a turn_id: the one received last; of those, the one read last (file, then position).
+    """Keep one row a turn_id: the one received last; of those, the one read last (file, position, row of its batch).
 
     A row without received_time counts as received before any that has one. The result is sorted by turn_id.
+
+    Parameters
+    ----------
+    turns : pyarrow.Table
+        Rows as `marked` gives them, in the columns that decide at least.
     """
     source = turns["source"].combine_chunks()
     keyed = turns.append_column("uri", source.field("uri")).append_column("position", source.field("position"))
     received = pc.fill_null(keyed["received_time"].cast(pa.int64()), np.iinfo(np.int64).min)
     keyed = keyed.append_column("received", received)
-    keyed = keyed.sort_by([(k, "ascending") for k in ("turn_id", "received", "uri", "position", "utterance")])
+    keyed = keyed.sort_by([(k, "ascending") for k in ("turn_id", "received", "uri", "position", _BATCH_ROW)])
     ids = strings(keyed["turn_id"])
     last = np.append(ids[1:] != ids[:-1], True) if len(ids) else np.zeros(0, bool)
     return keyed.filter(pa.array(last)).select(turns.column_names)
@@ -82,18 +90,26 @@ def words_of_winners(rivals: pa.Table, kept: pa.Table) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        TURN rows that hold nothing else, and `elsewhere`.
+        Rows as `marked` gives them, that hold nothing else.
     """
     winner = kept.take(pc.index_in(rivals["turn_id"], value_set=kept["turn_id"].combine_chunks()))
     other = pc.not_equal(rivals["subject_id"], winner["subject_id"])
     words = winner.set_column(winner.column_names.index("subject_id"), "subject_id", rivals["subject_id"]).filter(other)
     columns = [words[f.name] if f.name in _DECIDES else pa.nulls(words.num_rows, f.type) for f in TURN.schema]
-    return marked(pa.Table.from_arrays(columns, schema=TURN.schema), True)
+    return _marked(pa.Table.from_arrays(columns, schema=TURN.schema), words[_BATCH_ROW], True)
 
 
-def marked(turns: pa.Table, elsewhere: bool) -> pa.Table:
-    """Rows with the column that tells turns from words."""
-    return turns.append_column(_ELSEWHERE, pa.repeat(elsewhere, turns.num_rows))
+def marked(batch: pa.Table) -> pa.Table:
+    """The turns of a batch with their row in it, and with the column that tells turns from words."""
+    return _marked(batch, _rows(batch), False)
+
+
+def _rows(batch: pa.Table) -> pa.Array:
+    return pa.array(np.arange(batch.num_rows, dtype=np.int32))
+
+
+def _marked(turns: pa.Table, rows: pa.Array | pa.ChunkedArray, elsewhere: bool) -> pa.Table:
+    return turns.append_column(_BATCH_ROW, rows).append_column(_ELSEWHERE, pa.repeat(elsewhere, turns.num_rows))
 
 
 def settled(table: pa.Table) -> pa.Table:
@@ -107,18 +123,19 @@ def settled(table: pa.Table) -> pa.Table:
         last = np.zeros(len(rival), bool)
         last[supersede(rivals)["row"].to_numpy()] = True
         stays &= ~rival | last
-    turns = table.drop_columns([_ELSEWHERE])
+    turns = table.drop_columns([_BATCH_ROW, _ELSEWHERE])
     return sort(turns if stays.all() else turns.filter(pa.array(stays)))
 
 
 @beam.typehints.with_output_types(pa.Table)
 class _Fork(beam.DoFn):
-    """Pass rows on; what decides about them goes to the tag `decides`."""
+    """Mark rows and pass them on; what decides about them goes to the tag `decides`."""
 
     def process(self, turns: pa.Table) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
-        """One table."""
-        yield beam.pvalue.TaggedOutput("decides", turns.select(_DECIDES))
-        yield marked(turns, False)
+        """One batch."""
+        rows = marked(turns)
+        yield beam.pvalue.TaggedOutput("decides", rows.select(_DECIDES))
+        yield rows
 
 
 @beam.typehints.with_output_types(pa.Table)
