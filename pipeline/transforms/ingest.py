@@ -96,20 +96,22 @@ def words_of_winners(rivals: pa.Table, kept: pa.Table) -> pa.Table:
     other = pc.not_equal(rivals["subject_id"], winner["subject_id"])
     words = winner.set_column(winner.column_names.index("subject_id"), "subject_id", rivals["subject_id"]).filter(other)
     columns = [words[f.name] if f.name in _DECIDES else pa.nulls(words.num_rows, f.type) for f in TURN.schema]
-    return _marked(pa.Table.from_arrays(columns, schema=TURN.schema), words[_BATCH_ROW], True)
+    rows = pa.Table.from_arrays(columns, schema=TURN.schema).append_column(_BATCH_ROW, words[_BATCH_ROW])
+    return _with_elsewhere(rows, True)
 
 
 def marked(batch: pa.Table) -> pa.Table:
     """The turns of a batch with their row in it, and with the column that tells turns from words."""
-    return _marked(batch, _rows(batch), False)
+    return _with_elsewhere(placed(batch), False)
 
 
-def _rows(batch: pa.Table) -> pa.Array:
-    return pa.array(np.arange(batch.num_rows, dtype=np.int32))
+def placed(batch: pa.Table) -> pa.Table:
+    """The turns or labels of a batch with their row in it."""
+    return batch.append_column(_BATCH_ROW, pa.array(np.arange(batch.num_rows, dtype=np.int32)))
 
 
-def _marked(turns: pa.Table, rows: pa.Array | pa.ChunkedArray, elsewhere: bool) -> pa.Table:
-    return turns.append_column(_BATCH_ROW, rows).append_column(_ELSEWHERE, pa.repeat(elsewhere, turns.num_rows))
+def _with_elsewhere(turns: pa.Table, elsewhere: bool) -> pa.Table:
+    return turns.append_column(_ELSEWHERE, pa.repeat(elsewhere, turns.num_rows))
 
 
 def settled(table: pa.Table) -> pa.Table:
@@ -227,13 +229,19 @@ class WriteDead(beam.DoFn):
 
 
 def last_read(gold: pa.Table) -> pa.Table:
-    """One label a key, the one read last (file, then position): a corrected record brings its labels along."""
+    """One label a key, the one read last as `supersede` has it: a corrected record brings its labels along.
+
+    Parameters
+    ----------
+    gold : pyarrow.Table
+        Labels as `placed` gives them.
+    """
     place = gold["read_from"].combine_chunks()
     keyed = gold.append_column("uri", place.field("uri")).append_column("at", place.field("position"))
-    keyed = keyed.sort_by([(k, "ascending") for k in (*GOLD.key, "uri", "at", "value")])
+    keyed = keyed.sort_by([(k, "ascending") for k in (*GOLD.key, "uri", "at", _BATCH_ROW)])
     key = join(*(strings(keyed[k]) for k in GOLD.key))
     last = np.append(key[1:] != key[:-1], True) if len(key) else np.zeros(0, bool)
-    return keyed.filter(pa.array(last)).select(gold.column_names)
+    return keyed.filter(pa.array(last)).select(GOLD.names)
 
 
 @beam.typehints.with_output_types(pa.Table)

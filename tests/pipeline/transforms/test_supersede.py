@@ -15,6 +15,7 @@ from pipeline.transforms.ingest import (
     by_place,
     last_read,
     marked,
+    placed,
     repeated,
     settled,
     strangers,
@@ -123,15 +124,23 @@ def label(value: float, uri: str = "a", position: int = 1, **other: Any) -> dict
     return held | {"read_from": {"uri": uri, "position": position}} | other
 
 
+def labels(*rows: dict[str, Any]) -> pa.Table:
+    return placed(pa.Table.from_pylist(list(rows), schema=GOLD.schema))
+
+
 def test_of_a_label_read_twice_the_one_read_last_is_kept():
-    gold = pa.Table.from_pylist(
-        [label(1.0, "b"), label(0.0, "a"), label(0.5, "a", 2), label(0.0, definition="breakdown")], schema=GOLD.schema
-    )
+    gold = labels(label(1.0, "b"), label(0.0, "a"), label(0.5, "a", 2), label(0.0, definition="breakdown"))
     assert {(r["definition"], r["value"]) for r in last_read(gold).to_pylist()} == {
         ("wrong_interpretation", 1.0),
         ("breakdown", 0.0),
     }
-    assert last_read(GOLD.empty()).num_rows == 0
+    assert last_read(labels()).schema.equals(GOLD.schema) and last_read(labels()).num_rows == 0
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_of_two_labels_of_one_record_the_one_read_last_is_kept(order: list[int]):
+    twins = labels(label(1.0, raters=1), label(1.0, raters=3))
+    assert last_read(twins.take(pa.array(order)))["raters"].to_pylist() == [3]
 
 
 def test_rows_that_another_conversation_supersedes_are_counted():
