@@ -1,7 +1,7 @@
 """Turns as read to the Turn table: one row a turn_id, whole subjects together, in the total order.
 
 The rows go straight to their subjects. Which of several records of a turn_id stays is found from the few columns that
-decide it; only where they belong to different subjects, the losers' buckets are sent word of the winner.
+decide it; only where they belong to different subjects, the losers' buckets are sent a notice of the winner.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, join, strings
 from features.timeline import sort
-from pipeline.transforms.ahead import SideBySide
 from pipeline.transforms.counts import counts
 from pipeline.transforms.shuffle import KeyHash, Shuffle
+from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import write_bucket
 from schemas import DEAD_LETTER, GOLD, TURN
 
@@ -28,7 +28,7 @@ from schemas import DEAD_LETTER, GOLD, TURN
 _BATCH_ROW: Final = "batch_row"
 # What decides which record of a turn_id stays, and what is told of it.
 _DECIDES: Final = ("turn_id", "received_time", "source", _BATCH_ROW, "subject_id", "conversation_id")
-# True where a row is no turn, but word of one: the record of its turn_id that stays is another subject's.
+# True where a row is no turn, but a notice of one: the record of its turn_id that stays is another subject's.
 _ELSEWHERE: Final = "elsewhere"
 
 
@@ -77,7 +77,7 @@ def repeated(turns: pa.Table) -> npt.NDArray[np.bool_]:
     return out
 
 
-def words_of_winners(rivals: pa.Table, kept: pa.Table) -> pa.Table:
+def notices(rivals: pa.Table, kept: pa.Table) -> pa.Table:
     """For every other subject that has records of a turn_id, the record that stays as a row of that subject.
 
     Parameters
@@ -94,18 +94,18 @@ def words_of_winners(rivals: pa.Table, kept: pa.Table) -> pa.Table:
     """
     winner = kept.take(pc.index_in(rivals["turn_id"], value_set=kept["turn_id"].combine_chunks()))
     other = pc.not_equal(rivals["subject_id"], winner["subject_id"])
-    words = winner.set_column(winner.column_names.index("subject_id"), "subject_id", rivals["subject_id"]).filter(other)
-    columns = [words[f.name] if f.name in _DECIDES else pa.nulls(words.num_rows, f.type) for f in TURN.schema]
-    rows = pa.Table.from_arrays(columns, schema=TURN.schema).append_column(_BATCH_ROW, words[_BATCH_ROW])
+    told = winner.set_column(winner.column_names.index("subject_id"), "subject_id", rivals["subject_id"]).filter(other)
+    columns = [told[f.name] if f.name in _DECIDES else pa.nulls(told.num_rows, f.type) for f in TURN.schema]
+    rows = pa.Table.from_arrays(columns, schema=TURN.schema).append_column(_BATCH_ROW, told[_BATCH_ROW])
     return _with_elsewhere(rows, True)
 
 
 def marked(batch: pa.Table) -> pa.Table:
-    """The turns of a batch with their row in it, and with the column that tells turns from words."""
-    return _with_elsewhere(placed(batch), False)
+    """The turns of a batch with their row in it, and with the column that tells turns from notices."""
+    return _with_elsewhere(numbered(batch), False)
 
 
-def placed(batch: pa.Table) -> pa.Table:
+def numbered(batch: pa.Table) -> pa.Table:
     """The turns or labels of a batch with their row in it."""
     return batch.append_column(_BATCH_ROW, pa.array(np.arange(batch.num_rows, dtype=np.int32)))
 
@@ -115,11 +115,11 @@ def _with_elsewhere(turns: pa.Table, elsewhere: bool) -> pa.Table:
 
 
 def settled(table: pa.Table) -> pa.Table:
-    """The turns that stay of a bucket's rows and words, in the total order."""
+    """The turns that stay of a bucket's rows and notices, in the total order."""
     rival = repeated(table)
     stays = ~table[_ELSEWHERE].to_numpy()
     if rival.any():
-        # Words first: the sort is stable, so the record itself stays where both lie in one bucket.
+        # Notices first: the sort is stable, so the record itself stays where both lie in one bucket.
         rows = np.concatenate([np.flatnonzero(rival & ~stays), np.flatnonzero(rival & stays)])
         rivals = table.select(_DECIDES).take(pa.array(rows)).append_column("row", pa.array(rows))
         last = np.zeros(len(rival), bool)
@@ -142,14 +142,14 @@ class _Fork(beam.DoFn):
 
 @beam.typehints.with_output_types(pa.Table)
 class _Supersede(beam.DoFn):
-    """Give word of the records that stay; counts go to the tag `counts`."""
+    """Give notice of the records that stay; counts go to the tag `counts`."""
 
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
         """One bucket of turn ids."""
         _, table = bucket
         rivals = table.filter(pa.array(repeated(table)))
         kept = supersede(rivals)
-        yield words_of_winners(rivals, kept)
+        yield notices(rivals, kept)
         gone = {"superseded": rivals.num_rows - kept.num_rows}
         told = {"superseded.other_conversation": strangers(rivals, kept)}
         yield beam.pvalue.TaggedOutput("counts", counts("ingest", {"in": table.num_rows} | gone, told))
@@ -186,8 +186,8 @@ class IngestTurns(beam.PTransform):
         by_subject = Shuffle(KeyHash("subject_id", self._buckets), self._mode, f"{self._spill}/subject", self._threads)
         fork = turns | "Fork" >> beam.ParDo(_Fork()).with_outputs("decides", main="rows")
         ruled = fork.decides | "ByTurn" >> by_turn
-        ruled = ruled | "Supersede" >> beam.ParDo(_Supersede()).with_outputs("counts", main="words")
-        both = (fork.rows, ruled.words) | "BySubject" >> by_subject
+        ruled = ruled | "Supersede" >> beam.ParDo(_Supersede()).with_outputs("counts", main="notices")
+        both = (fork.rows, ruled.notices) | "BySubject" >> by_subject
         written = both | "WriteTurns" >> beam.ParDo(_WriteTurns(self._folder, self._threads))
         return (ruled.counts, written) | "Counts" >> beam.Flatten()
 
@@ -234,7 +234,7 @@ def last_read(gold: pa.Table) -> pa.Table:
     Parameters
     ----------
     gold : pyarrow.Table
-        Labels as `placed` gives them.
+        Labels as `numbered` gives them.
     """
     place = gold["read_from"].combine_chunks()
     keyed = gold.append_column("uri", place.field("uri")).append_column("at", place.field("position"))

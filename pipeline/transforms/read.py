@@ -14,8 +14,8 @@ from apache_beam.pvalue import TaggedOutput
 from pipeline import readers, tally
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
-from pipeline.transforms.ahead import Ahead
 from pipeline.transforms.check import check
+from pipeline.transforms.threads import InThreads
 from schemas import DEAD_LETTER, INPUT, Reason
 
 # A file that breaks off, is no such archive, or is gone.
@@ -45,14 +45,14 @@ class ReadFiles(beam.DoFn):
         stored: HashingStream | None = None
         salvage: Salvage | None = None
         # Batches are checked while the next ones are read.
-        ahead = Ahead(self._threads)
+        calls = InThreads(self._threads)
         try:
             stored = open_stored(path)
             salvage = decompress(stored, path)
             for batch in self._reader.read(io.BufferedReader(salvage, 1 << 20), uri):
                 records += batch.records
                 replaced += batch.replaced
-                for checked in ahead.call(self._checked, batch):
+                for checked in calls.call(self._checked, batch):
                     yield from checked
             if salvage.error is not None:
                 raise salvage.error
@@ -63,7 +63,7 @@ class ReadFiles(beam.DoFn):
             letter = dead_letter(Reason.UNREADABLE_FILE, uri, records, detail, None)
             records += 1
             yield TaggedOutput(DEAD, pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema))
-        for checked in ahead.rest():
+        for checked in calls.rest():
             yield from checked
         stored_bytes, sha256 = _stored(stored)
         row = {"uri": uri, "bytes": stored_bytes, "sha256": sha256, "records": records, "replaced": replaced}

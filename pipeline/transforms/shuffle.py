@@ -21,7 +21,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from features.hashing import hash64, strings
 from pipeline import storage
-from pipeline.transforms.ahead import Ahead, at_end
+from pipeline.transforms.threads import InThreads, at_end
 
 Partition = Callable[[pa.Table], npt.NDArray[np.int64]]
 
@@ -65,7 +65,7 @@ class _Cut(beam.DoFn):
     def start_bundle(self) -> None:
         """Begin empty: what a failed bundle held must not leak into its retry."""
         self._held, self._bytes = [], 0
-        self._ahead = Ahead(self._threads)
+        self._calls = InThreads(self._threads)
 
     def process(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """Hold a table; cut when enough is held."""
@@ -78,13 +78,13 @@ class _Cut(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[Any]:
         """Cut what is left."""
-        for pairs in chain(self._cut(), self._ahead.rest()):
+        for pairs in chain(self._cut(), self._calls.rest()):
             yield from map(at_end, pairs)
 
     def _cut(self) -> Iterator[list[tuple[int, Any]]]:
         if self._held:
             held, self._held, self._bytes = self._held, [], 0
-            yield from self._ahead.call(self._pieces, held)
+            yield from self._calls.call(self._pieces, held)
 
     def _pieces(self, held: list[pa.Table]) -> list[tuple[int, Any]]:
         table = pa.concat_tables(held).combine_chunks()

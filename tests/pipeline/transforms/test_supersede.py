@@ -15,12 +15,12 @@ from pipeline.transforms.ingest import (
     by_place,
     last_read,
     marked,
-    placed,
+    notices,
+    numbered,
     repeated,
     settled,
     strangers,
     supersede,
-    words_of_winners,
 )
 from pipeline.transforms.shuffle import KeyHash
 from schemas import DEAD_LETTER, GOLD
@@ -100,8 +100,8 @@ def test_of_two_turns_of_one_record_the_one_read_last_stays_whatever_order_they_
         for s, r in zip(subjects, "AB", strict=True)
     ]
     read = marked(turns(*twins)).take(pa.array(order))
-    told = words_of_winners(read, supersede(read))
-    assert settled(pa.concat_tables([told, read]))["response"].to_pylist() == ["B"]
+    rows = pa.concat_tables([notices(read, supersede(read)), read])
+    assert settled(rows)["response"].to_pylist() == ["B"]
 
 
 def letters(*places: tuple[str, int]) -> pa.Table:
@@ -125,7 +125,7 @@ def label(value: float, uri: str = "a", position: int = 1, **other: Any) -> dict
 
 
 def labels(*rows: dict[str, Any]) -> pa.Table:
-    return placed(pa.Table.from_pylist(list(rows), schema=GOLD.schema))
+    return numbered(pa.Table.from_pylist(list(rows), schema=GOLD.schema))
 
 
 def test_of_a_label_read_twice_the_one_read_last_is_kept():
@@ -150,13 +150,13 @@ def test_rows_that_another_conversation_supersedes_are_counted():
 
 
 @given(ROWS, st.lists(st.sampled_from("uvw"), min_size=8, max_size=8), st.integers(1, 3))
-def test_what_subjects_keep_by_word_of_the_winners_is_what_all_rows_together_keep(
+def test_what_subjects_keep_by_notices_of_the_winners_is_what_all_rows_together_keep(
     rows: list[dict[str, Any]], subjects: list[str], buckets: int
 ):
     rows = [r | {"subject_id": s, "sequence": 0, "at": 0.0} for r, s in zip(rows, subjects, strict=False)]
     read = marked(turns(*rows))
     rivals = read.filter(pa.array(repeated(read)))
-    every = pa.concat_tables([read, words_of_winners(rivals, supersede(rivals))])
+    every = pa.concat_tables([read, notices(rivals, supersede(rivals))])
     bucket = KeyHash("subject_id", buckets)(every)
     got = pa.concat_tables([settled(every.filter(pa.array(bucket == k))) for k in range(buckets)])
     assert got.sort_by("turn_id").equals(supersede(read).select(got.column_names))

@@ -15,7 +15,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 T = TypeVar("T")
 
 
-class Ahead:
+class InThreads:
     """Calls in threads, their results in the order of the calls, and never more than `threads` under way."""
 
     def __init__(self, threads: int) -> None:
@@ -55,16 +55,16 @@ class SideBySide(beam.DoFn):
 
     def start_bundle(self) -> None:
         """Begin with nothing under way: what a failed bundle left must not leak into its retry."""
-        self._ahead = Ahead(self._threads)
+        self._calls = InThreads(self._threads)
 
     def process(self, element: Any) -> Iterator[Any]:
         """Begin an element."""
-        for outputs in self._ahead.call(self.work, element):
+        for outputs in self._calls.call(self.work, element):
             yield from outputs
 
     def finish_bundle(self) -> Iterator[Any]:
         """What is still under way."""
-        for outputs in self._ahead.rest():
+        for outputs in self._calls.rest():
             yield from map(at_end, outputs)
 
 

@@ -9,27 +9,27 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.testing.test_pipeline import TestPipeline
 from apache_beam.testing.util import assert_that, equal_to
 
-from pipeline.transforms.ahead import Ahead, SideBySide
+from pipeline.transforms.threads import InThreads, SideBySide
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_results_come_in_the_order_of_the_calls_and_all_of_them(threads: int):
-    ahead = Ahead(threads)
-    got = [r for k in range(9) for r in ahead.call(lambda k: k * k, k)]
-    assert got + list(ahead.rest()) == [k * k for k in range(9)]
+    calls = InThreads(threads)
+    got = [r for k in range(9) for r in calls.call(lambda k: k * k, k)]
+    assert got + list(calls.rest()) == [k * k for k in range(9)]
 
 
 def test_so_many_are_under_way_at_once_and_no_more():
-    both, ahead = threading.Barrier(2, timeout=10), Ahead(2)
-    got = [r for k in range(4) for r in ahead.call(lambda k: (both.wait(), k)[1], k)]
-    assert got == [0, 1] and list(ahead.rest()) == [2, 3]
+    both, calls = threading.Barrier(2, timeout=10), InThreads(2)
+    got = [r for k in range(4) for r in calls.call(lambda k: (both.wait(), k)[1], k)]
+    assert got == [0, 1] and list(calls.rest()) == [2, 3]
 
 
 def test_an_error_of_a_call_reaches_the_caller():
-    ahead = Ahead(2)
-    list(ahead.call(lambda: 1 / 0))
+    calls = InThreads(2)
+    list(calls.call(lambda: 1 / 0))
     with pytest.raises(ZeroDivisionError):
-        list(ahead.rest())
+        list(calls.rest())
 
 
 class Square(SideBySide):
