@@ -21,7 +21,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from features.hashing import hash64, strings
 from pipeline import storage
-from pipeline.transforms.threads import InThreads, at_end
+from pipeline.transforms.threads import Threaded, at_end
 
 Partition = Callable[[pa.Table], npt.NDArray[np.int64]]
 
@@ -54,18 +54,19 @@ def split(table: pa.Table, bucket: npt.NDArray[np.int64]) -> Iterator[tuple[int,
         yield k, ordered.slice(start, end - start)
 
 
-class _Cut(beam.DoFn):
+class _Cut(Threaded):
     """Collect tables up to a size, then cut the whole into buckets."""
 
     def __init__(self, partition: Partition, limit: int, threads: int = 1) -> None:
-        self._partition, self._limit, self._threads = partition, limit, threads
+        super().__init__(threads)
+        self._partition, self._limit = partition, limit
         self._held: list[pa.Table] = []
         self._bytes = 0
 
     def start_bundle(self) -> None:
         """Begin empty: what a failed bundle held must not leak into its retry."""
+        super().start_bundle()
         self._held, self._bytes = [], 0
-        self._calls = InThreads(self._threads)
 
     def process(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """Hold a table; cut when enough is held."""

@@ -32,6 +32,45 @@ def test_an_error_of_a_call_reaches_the_caller():
         list(calls.rest())
 
 
+def running(before: set[threading.Thread]) -> set[threading.Thread]:
+    return set(threading.enumerate()) - before
+
+
+def test_an_error_ends_the_threads():
+    before, calls = set(threading.enumerate()), InThreads(2)
+    list(calls.call(lambda: 1 / 0))
+    assert running(before)
+    with pytest.raises(ZeroDivisionError):
+        list(calls.rest())
+    assert not running(before)
+
+
+def test_results_that_nobody_takes_end_the_threads_too():
+    before = set(threading.enumerate())
+    with InThreads(2) as calls:
+        list(calls.call(int))
+        list(calls.call(int))
+        assert running(before)
+    assert not running(before)
+
+
+class Fails(SideBySide):
+    def work(self, element: int) -> list[Any]:
+        return [1 // element]
+
+
+@pytest.mark.parametrize("last", ["start_bundle", "teardown"])
+def test_a_bundle_that_fails_leaves_no_threads_behind(last: str):
+    before, work = set(threading.enumerate()), Fails(2)
+    work.start_bundle()
+    assert list(work.process(0)) == list(work.process(1)) == []
+    with pytest.raises(ZeroDivisionError):
+        list(work.process(1))
+    assert running(before)
+    getattr(work, last)()
+    assert not running(before)
+
+
 class Square(SideBySide):
     def work(self, element: int) -> list[Any]:
         return [element * element, TaggedOutput("odd", element)] if element % 2 else [element * element]
