@@ -12,8 +12,9 @@ import pytest
 import zstandard
 from synthetic import lines, record
 
-from pipeline.readers import canonical, stream
+from pipeline.readers import stream
 from pipeline.readers.canonical import CanonicalReader
+from pipeline.readers.canonical import lines as json_lines
 from pipeline.transforms.read import ReadFiles
 from schemas import DEAD_LETTER, INPUT, TURN, Reason
 
@@ -125,7 +126,7 @@ def test_an_error_of_ours_is_not_taken_for_a_broken_file(
         raise error
 
     monkeypatch.setattr("pipeline.transforms.read.check", fail)
-    monkeypatch.setattr(canonical, "BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 1 << 12)
     (tmp_path / "a.jsonl").write_bytes(many(200))
     with pytest.raises(type(error), match="ours"):
         read(tmp_path / "a.jsonl", threads=threads)
