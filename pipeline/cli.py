@@ -13,21 +13,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
+from pipeline.arguments import parser
 from pipeline.errors import AfterwordError, StageError
-from pipeline.stages import STAGES, SUMMARIES
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; gives the exit code."""
     own, beam_args = _split(list(sys.argv[1:] if argv is None else argv))
-    arguments = _parser().parse_args(own)
+    arguments = parser().parse_args(own)
     _quiet()
     try:
-        code = int(arguments.run(arguments, beam_args))
+        code = int(_COMMANDS.get(arguments.command, _stage)(arguments, beam_args))
         sys.stdout.flush()
         return code
     except AfterwordError as error:
@@ -69,97 +69,6 @@ def _split(argv: list[str]) -> tuple[list[str], list[str]]:
         at = argv.index("--")
         return argv[:at], argv[at + 1 :]
     return argv, []
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="afterword",
-        description="Implicit feedback in dialog logs, turned into verified supervision.",
-        epilog="Options of the Beam runner follow after --, for example: -- --runner=FnApiRunner",
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="version of the code, and exit")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    run = commands.add_parser("run", help="the main job: all stages, then verify")
-    _reads(run, required=False)
-    run.add_argument(
-        "--from",
-        dest="first",
-        choices=STAGES,
-        default="ingest",
-        help="begin with this stage; earlier ones are taken as --out holds them",
-    )
-    _common(run)
-    run.set_defaults(run=_run)
-    for stage in STAGES:
-        command = commands.add_parser(stage, help=SUMMARIES[stage])
-        if stage == "ingest":
-            _reads(command, required=True)
-        _common(command)
-        command.set_defaults(run=_stage, stage=stage)
-    _simulates(commands.add_parser("simulate", help="write a made-up log, and its truth beside it"))
-    verify = commands.add_parser("verify", help="prove a release from its files alone")
-    verify.add_argument("release", help="a release folder, or an output folder (its CURRENT is proved)")
-    verify.set_defaults(run=_verify)
-    explain = commands.add_parser("explain", help="why a turn or an example is what it is")
-    explain.add_argument("id", metavar="ID", help="turn_id, or example_id (its first 8 characters will do)")
-    explain.add_argument("--out", required=True, metavar="PATH", help="output folder")
-    explain.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
-    explain.add_argument("--turns", action="store_true", help="list the ids of other users' turns, too")
-    explain.add_argument("--json", action="store_true", help="one JSON object instead of text")
-    explain.set_defaults(run=_explain)
-    return parser
-
-
-class _Version(argparse.Action):
-    """Print the version, found only when asked for."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from pipeline.version import code_version
-
-        print(f"afterword {code_version()}")
-        parser.exit()
-
-
-def _simulates(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", required=True, metavar="PATH", help="folder; gets logs/ and truth/")
-    parser.add_argument("--turns", type=int, default=24_000, metavar="N", help="turns of the log (%(default)s)")
-    parser.add_argument("--users", type=int, metavar="N", help="distinct users (one for 60 turns)")
-    parser.add_argument("--days", type=int, default=7, metavar="N", help="days that it covers (%(default)s)")
-    parser.add_argument("--seed", type=int, default=7, metavar="N", help="the same seed gives the same bytes")
-    parser.add_argument("--files", type=int, default=1, metavar="N", help="at least so many files")
-    parser.add_argument("--form", default="jsonl", metavar="FORM", help="jsonl (packed) or parquet")
-    parser.add_argument(
-        "--rate",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="how often something happens; docs/cli.md lists the names; may be given several times",
-    )
-    parser.set_defaults(run=_simulate)
-
-
-def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
-    parser.add_argument(
-        "--input",
-        required=required,
-        metavar="PATH",
-        help="file, folder or glob, on any Beam file system; gz and zst are read",
-    )
-    parser.add_argument("--format", required=required, metavar="NAME", help="reader; docs/cli.md lists them")
-
-
-def _common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", required=True, metavar="PATH", help="output folder")
-    parser.add_argument("--config", metavar="FILE", help="TOML file; docs/config.md lists the keys")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="SECTION.KEY=VALUE",
-        dest="overrides",
-        help="set one key of the configuration; may be given several times",
-    )
-    parser.add_argument("--timezone", metavar="ZONE", help="IANA zone of times without an offset")
 
 
 def _quiet() -> None:
@@ -228,9 +137,9 @@ def _stage(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     import importlib
 
     context = _context(arguments, beam_args)
-    stage = importlib.import_module(f"pipeline.jobs.{arguments.stage}")
-    with _alone(arguments.out), context.progress.stage(arguments.stage):
-        if arguments.stage == "ingest":
+    stage = importlib.import_module(f"pipeline.jobs.{arguments.command}")
+    with _alone(arguments.out), context.progress.stage(arguments.command):
+        if arguments.command == "ingest":
             stage.run(context, arguments.input, arguments.format)
         else:
             stage.run(context)
@@ -280,6 +189,15 @@ def _explain(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     else:
         print(render(told, arguments.turns))
     return 0
+
+
+# Every other command is a stage.
+_COMMANDS: Final[dict[str, Callable[[argparse.Namespace, list[str]], int]]] = {
+    "run": _run,
+    "simulate": _simulate,
+    "verify": _verify,
+    "explain": _explain,
+}
 
 
 if __name__ == "__main__":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 import types
 import typing
 import zoneinfo
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from features.lexicon import load as load_lexicon
 from features.signals import SignalOptions
@@ -218,82 +219,97 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     return value
 
 
+_SHARE: Final = (0.0, 1.0)
+# Least and largest value of each number: the bounds that a type does not say.
+_BOUNDS: Final[dict[str, tuple[float, float]]] = {
+    "shuffle.bucket_bytes": (1, math.inf),
+    "workers.threads": (0, math.inf),
+    "signals.session_gap": (0, math.inf),
+    "signals.session_cap": (1, math.inf),
+    "signals.rephrase_turns": (1, math.inf),
+    "signals.rephrase_gap": (0, math.inf),
+    "signals.rephrase_likeness": _SHARE,
+    "signals.horizon": (1, math.inf),
+    "sample.train_rows": (1, math.inf),
+    "train.folds": (2, math.inf),
+    "train.correction_rows": (1, math.inf),
+    "train.precision": _SHARE,
+    "train.margin": _SHARE,
+    "train.certify_share": _SHARE,
+    "train.weak_weight": _SHARE,
+    "train.weak_threshold": _SHARE,
+    "train.weak_tau": _SHARE,
+    "curate.min_users": (1, math.inf),
+    "curate.min_agreement": _SHARE,
+    "curate.confirm_below": _SHARE,
+    "curate.answer_min_users": (1, math.inf),
+    "curate.context_turns": (0, math.inf),
+    "curate.context_chars": (0, math.inf),
+    "curate.test_share": _SHARE,
+    "gates.max_defect_share": _SHARE,
+    "gates.max_correction_share": _SHARE,
+    "gates.max_dead_letter_share": _SHARE,
+    "gates.min_plausible_times": _SHARE,
+    "gates.min_domain_turns": (1, math.inf),
+    "gates.sample_rows": (1, math.inf),
+    "release.shard_bytes": (1, math.inf),
+}
+_TIMES: Final = (
+    "curate.test_from",
+    "gates.earliest",
+    "gates.latest",
+    "release.interval_start",
+    "release.interval_end",
+)
+
+
 def _check(config: Config) -> Config:
-    """Bounds that a type does not say."""
-    shares = {
-        "signals.rephrase_likeness": config.signals.rephrase_likeness,
-        "train.precision": config.train.precision,
-        "train.margin": config.train.margin,
-        "train.certify_share": config.train.certify_share,
-        "train.weak_weight": config.train.weak_weight,
-        "train.weak_threshold": config.train.weak_threshold,
-        "train.weak_tau": config.train.weak_tau,
-        "curate.min_agreement": config.curate.min_agreement,
-        "curate.confirm_below": config.curate.confirm_below,
-        "curate.test_share": config.curate.test_share,
-        "gates.max_defect_share": config.gates.max_defect_share,
-        "gates.max_correction_share": config.gates.max_correction_share,
-        "gates.max_dead_letter_share": config.gates.max_dead_letter_share,
-        "gates.min_plausible_times": config.gates.min_plausible_times,
-    }
-    for name, value in shares.items():
-        if not 0.0 <= value <= 1.0:
-            raise ConfigError(f"{name} = {value}: a number from 0 to 1 is wanted")
-    least_of = {
-        "signals.session_gap": (config.signals.session_gap, 0),
-        "signals.rephrase_gap": (config.signals.rephrase_gap, 0),
-        "signals.rephrase_turns": (config.signals.rephrase_turns, 1),
-        "signals.horizon": (config.signals.horizon, 1),
-        "train.folds": (config.train.folds, 2),
-        "train.correction_rows": (config.train.correction_rows, 1),
-        "curate.min_users": (config.curate.min_users, 1),
-        "curate.answer_min_users": (config.curate.answer_min_users, 1),
-        "curate.context_turns": (config.curate.context_turns, 0),
-        "curate.context_chars": (config.curate.context_chars, 0),
-        "sample.train_rows": (config.sample.train_rows, 1),
-        "signals.session_cap": (config.signals.session_cap, 1),
-        "workers.threads": (config.workers.threads, 0),
-        "shuffle.bucket_bytes": (config.shuffle.bucket_bytes, 1),
-        "release.shard_bytes": (config.release.shard_bytes, 1),
-        "gates.min_domain_turns": (config.gates.min_domain_turns, 1),
-        "gates.sample_rows": (config.gates.sample_rows, 1),
-    }
-    for name, (number, least) in least_of.items():
-        # Written so that NaN is refused too.
-        if not number >= least:
-            raise ConfigError(f"{name} = {number}: at least {least} is wanted")
+    """What a type does not say."""
+    for name, (least, most) in _BOUNDS.items():
+        _check_bounds(name, _value(config, name), least, most)
     if config.shuffle.mode not in ("auto", "spill", "native"):
         raise ConfigError(f"shuffle.mode = {config.shuffle.mode!r}: auto, spill or native is wanted")
-    _check_times(config)
-    try:
-        load_lexicon(config.signals.language)
-    except LookupError as error:
-        raise ConfigError(f"signals.language: {error}") from None
+    _check_zone(config.ingest.timezone)
+    for name in _TIMES:
+        if (text := _value(config, name)) is not None:
+            parse_time(text, name)
+    if (config.release.interval_start is None) != (config.release.interval_end is None):
+        raise ConfigError("release.interval_start and release.interval_end go together")
+    _check_order(config, "release.interval_start", "release.interval_end")
+    _check_order(config, "gates.earliest", "gates.latest")
+    _check_language(config.signals.language)
     return config
 
 
-def _check_times(config: Config) -> None:
-    zone = config.ingest.timezone
+def _value(config: Config, name: str) -> Any:
+    section, key = name.split(".")
+    return getattr(getattr(config, section), key)
+
+
+def _check_bounds(name: str, value: float, least: float, most: float) -> None:
+    # Written so that NaN is refused too.
+    if not least <= value <= most:
+        wanted = f"at least {least:g}" if most == math.inf else f"a number from {least:g} to {most:g}"
+        raise ConfigError(f"{name} = {value}: {wanted} is wanted")
+
+
+def _check_zone(zone: str | None) -> None:
     if zone is not None and zone not in zoneinfo.available_timezones():
         raise ConfigError(f"ingest.timezone = {zone!r}: an IANA zone is wanted, for example Europe/Berlin")
-    release = config.release
-    for name, value in (
-        ("curate.test_from", config.curate.test_from),
-        ("release.interval_start", release.interval_start),
-        ("release.interval_end", release.interval_end),
-        ("gates.earliest", config.gates.earliest),
-        ("gates.latest", config.gates.latest),
-    ):
-        if value is not None:
-            parse_time(value, name)
-    if (release.interval_start is None) != (release.interval_end is None):
-        raise ConfigError("release.interval_start and release.interval_end go together")
-    if release.interval_start is not None and release.interval_end is not None:
-        start, end = (parse_time(t, "release.interval") for t in (release.interval_start, release.interval_end))
-        if end <= start:
-            raise ConfigError(f"release.interval_end {end} is not after release.interval_start {start}")
-    if parse_time(config.gates.latest, "gates.latest") <= parse_time(config.gates.earliest, "gates.earliest"):
-        raise ConfigError(f"gates.latest {config.gates.latest} is not after gates.earliest {config.gates.earliest}")
+
+
+def _check_order(config: Config, first: str, second: str) -> None:
+    """Of two times the second is later, if both are given."""
+    start, end = _value(config, first), _value(config, second)
+    if start is not None and end is not None and parse_time(end, second) <= parse_time(start, first):
+        raise ConfigError(f"{second} {end} is not after {first} {start}")
+
+
+def _check_language(language: str) -> None:
+    try:
+        load_lexicon(language)
+    except LookupError as error:
+        raise ConfigError(f"signals.language: {error}") from None
 
 
 def parse_time(text: str, name: str) -> datetime:

@@ -18,7 +18,7 @@ from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.jobs.context import Context, write_counts, write_one
 from pipeline.readers.stream import COMPRESSIONS, bare_suffix
-from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold
+from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
 from pipeline.transforms.read import DEAD, GOLD, INPUTS, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
 from schemas import ADVICE, INPUT, Reason
@@ -156,6 +156,7 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
     parts = (
         read[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill, context.threads),
         read[GOLD]
+        | "NumberGold" >> beam.Map(numbered).with_output_types(pa.Table)
         | "ShuffleGold" >> shuffled(KeyHash("turn_id", buckets), "gold")
         | beam.ParDo(WriteGold(table("ingest", "gold"))),
         read[DEAD]

@@ -48,6 +48,12 @@ class Reader(Protocol):
             Decompressed bytes; seekable only for formats that need it.
         uri : str
             Path relative to the input, for `source.uri`.
+
+        Yields
+        ------
+        Batch
+            Records in the order of the file. What stands at one position is of one batch: of two turns with one id the
+            one read last stays, and within a record only the batch tells which that is.
         """
         ...
 

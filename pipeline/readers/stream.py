@@ -86,6 +86,24 @@ class Salvage(io.RawIOBase):
         return size
 
 
+class Prefixed:
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
+        self._head, self._stream = head, stream
+
+    def read(self, size: int = -1) -> bytes:
+        """Read up to `size` bytes."""
+        head, self._head = self._head, b""
+        if size < 0:
+            return head + self._stream.read()
+        return head + self._stream.read(size - len(head)) if len(head) < size else self._keep(head, size)
+
+    def _keep(self, head: bytes, size: int) -> bytes:
+        self._head = head[size:]
+        return head[:size]
+
+
 def decompress(stored: IO[bytes], path: str) -> Salvage:
     """The bytes that the reader sees. A file of several gzip members or zstd frames is read to its end."""
     name = path.lower()

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import storage, tally
-from pipeline.transforms.ahead import SideBySide
 from pipeline.transforms.counts import counts, examples_by_domain
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
 from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
+from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.votes import CORRECTION_READS, TURN_READS, VoteOptions, votes
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, EXAMPLE, JUDGEMENT, TURN

@@ -1,7 +1,7 @@
 """Turns as read to the Turn table: one row a turn_id, whole subjects together, in the total order.
 
 The rows go straight to their subjects. Which of several records of a turn_id stays is found from the few columns that
-decide it; only where they belong to different subjects, the losers' buckets are sent word of the winner.
+decide it; only where they belong to different subjects, the losers' buckets are sent a notice of the winner.
 """
 
 from __future__ import annotations
@@ -17,28 +17,36 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, join, strings
 from features.timeline import sort
-from pipeline.transforms.ahead import SideBySide
 from pipeline.transforms.counts import counts
 from pipeline.transforms.shuffle import KeyHash, Shuffle
+from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import write_bucket
 from schemas import DEAD_LETTER, GOLD, TURN
 
+# Row of a turn in its batch. A record may hold several turns, a call for example, which then share their place in the
+# input; they are of one batch, so that this says which was read last.
+_BATCH_ROW: Final = "batch_row"
 # What decides which record of a turn_id stays, and what is told of it.
-_DECIDES: Final = ("turn_id", "received_time", "source", "utterance", "subject_id", "conversation_id")
-# True where a row is no turn, but word of one: the record of its turn_id that stays is another subject's.
+_DECIDES: Final = ("turn_id", "received_time", "source", _BATCH_ROW, "subject_id", "conversation_id")
+# True where a row is no turn, but a notice of one: the record of its turn_id that stays is another subject's.
 _ELSEWHERE: Final = "elsewhere"
 
 
 def supersede(turns: pa.Table) -> pa.Table:
-    """Keep one row a turn_id: the one received last; of those, the one read last (file, then position).
+    """Keep one row a turn_id: the one received last; of those, the one read last (file, position, row of its batch).
 
     A row without received_time counts as received before any that has one. The result is sorted by turn_id.
+
+    Parameters
+    ----------
+    turns : pyarrow.Table
+        Rows as `marked` gives them, in the columns that decide at least.
     """
     source = turns["source"].combine_chunks()
     keyed = turns.append_column("uri", source.field("uri")).append_column("position", source.field("position"))
     received = pc.fill_null(keyed["received_time"].cast(pa.int64()), np.iinfo(np.int64).min)
     keyed = keyed.append_column("received", received)
-    keyed = keyed.sort_by([(k, "ascending") for k in ("turn_id", "received", "uri", "position", "utterance")])
+    keyed = keyed.sort_by([(k, "ascending") for k in ("turn_id", "received", "uri", "position", _BATCH_ROW)])
     ids = strings(keyed["turn_id"])
     last = np.append(ids[1:] != ids[:-1], True) if len(ids) else np.zeros(0, bool)
     return keyed.filter(pa.array(last)).select(turns.column_names)
@@ -69,7 +77,7 @@ def repeated(turns: pa.Table) -> npt.NDArray[np.bool_]:
     return out
 
 
-def words_of_winners(rivals: pa.Table, kept: pa.Table) -> pa.Table:
+def notices(rivals: pa.Table, kept: pa.Table) -> pa.Table:
     """For every other subject that has records of a turn_id, the record that stays as a row of that subject.
 
     Parameters
@@ -82,55 +90,66 @@ def words_of_winners(rivals: pa.Table, kept: pa.Table) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        TURN rows that hold nothing else, and `elsewhere`.
+        Rows as `marked` gives them, that hold nothing else.
     """
     winner = kept.take(pc.index_in(rivals["turn_id"], value_set=kept["turn_id"].combine_chunks()))
     other = pc.not_equal(rivals["subject_id"], winner["subject_id"])
-    words = winner.set_column(winner.column_names.index("subject_id"), "subject_id", rivals["subject_id"]).filter(other)
-    columns = [words[f.name] if f.name in _DECIDES else pa.nulls(words.num_rows, f.type) for f in TURN.schema]
-    return marked(pa.Table.from_arrays(columns, schema=TURN.schema), True)
+    told = winner.set_column(winner.column_names.index("subject_id"), "subject_id", rivals["subject_id"]).filter(other)
+    columns = [told[f.name] if f.name in _DECIDES else pa.nulls(told.num_rows, f.type) for f in TURN.schema]
+    rows = pa.Table.from_arrays(columns, schema=TURN.schema).append_column(_BATCH_ROW, told[_BATCH_ROW])
+    return _with_elsewhere(rows, True)
 
 
-def marked(turns: pa.Table, elsewhere: bool) -> pa.Table:
-    """Rows with the column that tells turns from words."""
+def marked(batch: pa.Table) -> pa.Table:
+    """The turns of a batch with their row in it, and with the column that tells turns from notices."""
+    return _with_elsewhere(numbered(batch), False)
+
+
+def numbered(batch: pa.Table) -> pa.Table:
+    """The turns or labels of a batch with their row in it."""
+    return batch.append_column(_BATCH_ROW, pa.array(np.arange(batch.num_rows, dtype=np.int32)))
+
+
+def _with_elsewhere(turns: pa.Table, elsewhere: bool) -> pa.Table:
     return turns.append_column(_ELSEWHERE, pa.repeat(elsewhere, turns.num_rows))
 
 
 def settled(table: pa.Table) -> pa.Table:
-    """The turns that stay of a bucket's rows and words, in the total order."""
+    """The turns that stay of a bucket's rows and notices, in the total order."""
     rival = repeated(table)
     stays = ~table[_ELSEWHERE].to_numpy()
     if rival.any():
-        # Words first: the sort is stable, so the record itself stays where both lie in one bucket.
+        # Notices first: the sort is stable, so the record itself stays where both lie in one bucket.
         rows = np.concatenate([np.flatnonzero(rival & ~stays), np.flatnonzero(rival & stays)])
         rivals = table.select(_DECIDES).take(pa.array(rows)).append_column("row", pa.array(rows))
         last = np.zeros(len(rival), bool)
         last[supersede(rivals)["row"].to_numpy()] = True
         stays &= ~rival | last
-    turns = table.drop_columns([_ELSEWHERE])
+    turns = table.drop_columns([_BATCH_ROW, _ELSEWHERE])
     return sort(turns if stays.all() else turns.filter(pa.array(stays)))
 
 
 @beam.typehints.with_output_types(pa.Table)
 class _Fork(beam.DoFn):
-    """Pass rows on; what decides about them goes to the tag `decides`."""
+    """Mark rows and pass them on; what decides about them goes to the tag `decides`."""
 
     def process(self, turns: pa.Table) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
-        """One table."""
-        yield beam.pvalue.TaggedOutput("decides", turns.select(_DECIDES))
-        yield marked(turns, False)
+        """One batch."""
+        rows = marked(turns)
+        yield beam.pvalue.TaggedOutput("decides", rows.select(_DECIDES))
+        yield rows
 
 
 @beam.typehints.with_output_types(pa.Table)
 class _Supersede(beam.DoFn):
-    """Give word of the records that stay; counts go to the tag `counts`."""
+    """Give notice of the records that stay; counts go to the tag `counts`."""
 
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
         """One bucket of turn ids."""
         _, table = bucket
         rivals = table.filter(pa.array(repeated(table)))
         kept = supersede(rivals)
-        yield words_of_winners(rivals, kept)
+        yield notices(rivals, kept)
         gone = {"superseded": rivals.num_rows - kept.num_rows}
         told = {"superseded.other_conversation": strangers(rivals, kept)}
         yield beam.pvalue.TaggedOutput("counts", counts("ingest", {"in": table.num_rows} | gone, told))
@@ -167,8 +186,8 @@ class IngestTurns(beam.PTransform):
         by_subject = Shuffle(KeyHash("subject_id", self._buckets), self._mode, f"{self._spill}/subject", self._threads)
         fork = turns | "Fork" >> beam.ParDo(_Fork()).with_outputs("decides", main="rows")
         ruled = fork.decides | "ByTurn" >> by_turn
-        ruled = ruled | "Supersede" >> beam.ParDo(_Supersede()).with_outputs("counts", main="words")
-        both = (fork.rows, ruled.words) | "BySubject" >> by_subject
+        ruled = ruled | "Supersede" >> beam.ParDo(_Supersede()).with_outputs("counts", main="notices")
+        both = (fork.rows, ruled.notices) | "BySubject" >> by_subject
         written = both | "WriteTurns" >> beam.ParDo(_WriteTurns(self._folder, self._threads))
         return (ruled.counts, written) | "Counts" >> beam.Flatten()
 
@@ -210,13 +229,19 @@ class WriteDead(beam.DoFn):
 
 
 def last_read(gold: pa.Table) -> pa.Table:
-    """One label a key, the one read last (file, then position): a corrected record brings its labels along."""
+    """One label a key, the one read last as `supersede` has it: a corrected record brings its labels along.
+
+    Parameters
+    ----------
+    gold : pyarrow.Table
+        Labels as `numbered` gives them.
+    """
     place = gold["read_from"].combine_chunks()
     keyed = gold.append_column("uri", place.field("uri")).append_column("at", place.field("position"))
-    keyed = keyed.sort_by([(k, "ascending") for k in (*GOLD.key, "uri", "at", "value")])
+    keyed = keyed.sort_by([(k, "ascending") for k in (*GOLD.key, "uri", "at", _BATCH_ROW)])
     key = join(*(strings(keyed[k]) for k in GOLD.key))
     last = np.append(key[1:] != key[:-1], True) if len(key) else np.zeros(0, bool)
-    return keyed.filter(pa.array(last)).select(gold.column_names)
+    return keyed.filter(pa.array(last)).select(GOLD.names)
 
 
 @beam.typehints.with_output_types(pa.Table)

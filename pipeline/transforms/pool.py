@@ -161,53 +161,72 @@ def _examples(votes: pa.Table, frame: pd.DataFrame, kept: pd.DataFrame, options:
     if not len(kept):
         return EXAMPLE.empty()
     rows = frame[frame["label"].isin(kept.index)]
-    number = pd.Series(np.arange(len(kept)), index=kept.index)
-    group = number.reindex(rows["label"]).to_numpy()
-    typical = _typical(rows, group)
+    group = pd.Series(np.arange(len(kept)), index=kept.index).reindex(rows["label"]).to_numpy()
     corrected = rows["kind"].eq("correction").to_numpy()
-    certified = pd.Series(np.where(corrected, rows["certified"], True)).groupby(group).all().to_numpy()
-    has = pd.Series(corrected).groupby(group).any().to_numpy()
-    at = pa.array(typical)
-    label = flat(votes["label"]).take(at)
-    domain, slots = (pc.struct_field(label, f) for f in ("domain", "slots"))
-    answers = kept["answer"].to_numpy()
-    kinds = np.select([answers, has], ["answer", "correction"], "confirmation").astype(object)
-    # Tool calls that went well are answers, so the pooled turns of a corrected one do not tell how often it does.
-    unknown = answers | (strings(domain) == TOOL_DOMAIN)
-    table = {
-        "locale": votes["locale"].take(at),
-        "utterance": votes["utterance"].take(at),
-        "domain": domain,
-        "intent": pc.struct_field(label, "intent"),
-        "slots": pc.if_else(pc.is_valid(slots), slots, pa.scalar([], slots.type)),
-        "response": votes["response"].take(at),
-        "context": votes["context"].take(at),
+    kinds = _kinds(kept, group, corrected)
+    contents = _contents(votes, _typical(rows, group))
+    examples = {
+        "example_id": pa.array(_example_ids(kept, kinds), pa.string()),
+        **contents,
+        **_figures(kept, strings(contents["domain"])),
         "kind": pa.array(kinds, pa.string()),
         "blame": pa.array(_most_frequent(rows["blame"].where(corrected, "none"), group, corrected), pa.string()),
-        "confidence": kept["probability"].to_numpy(),
-        "support": pa.array(kept["support"].to_numpy(), pa.int32()),
-        "agreement": pa.array(kept["agreement"].to_numpy(), from_pandas=True),
-        "solve_rate": pa.array(kept["solve_rate"].to_numpy(), mask=unknown),
-        "certified": has & certified,
+        "certified": _certified(rows, group, corrected),
         "provenance": _provenance(votes, rows, group, options),
         "split": pa.array(kept["split"].astype(object).to_numpy(), pa.string()),
-        "weight": kept["probability"].to_numpy(),
     }
-    ids = hash128_hex(
-        join(
-            *(
-                np.asarray(v, dtype=object)
-                for v in (
-                    strings(table["split"]),
-                    kept["pool_key"].astype(object).to_numpy(),
-                    kept["label_id"].astype(str).astype(object).to_numpy(),
-                    strings(table["kind"]),
-                )
-            )
-        )
+    return EXAMPLE.conform(pa.table(examples)).sort_by("example_id")
+
+
+def _kinds(
+    kept: pd.DataFrame, group: npt.NDArray[np.int64], corrected: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.object_]:
+    """Kind of each example; one turn that was corrected makes a correction of it."""
+    any_corrected = pd.Series(corrected).groupby(group).any().to_numpy()
+    return np.select([kept["answer"].to_numpy(), any_corrected], ["answer", "correction"], "confirmation").astype(
+        object
     )
-    examples = pa.table({"example_id": pa.array(ids, pa.string())} | table)
-    return EXAMPLE.conform(examples).sort_by("example_id")
+
+
+def _certified(
+    rows: pd.DataFrame, group: npt.NDArray[np.int64], corrected: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Whether each example has corrections, and all of them are certified."""
+    any_corrected = pd.Series(corrected).groupby(group).any()
+    all_certified = pd.Series(~corrected | rows["certified"].to_numpy(bool)).groupby(group).all()
+    return (any_corrected & all_certified).to_numpy()
+
+
+def _contents(votes: pa.Table, typical: npt.NDArray[np.int64]) -> dict[str, pa.Array | pa.ChunkedArray]:
+    """What each example's typical turn says and got."""
+    at = pa.array(typical)
+    label = flat(votes["label"]).take(at)
+    slots = pc.struct_field(label, "slots")
+    taken = {name: votes[name].take(at) for name in ("locale", "utterance", "response", "context")}
+    return taken | {
+        "domain": pc.struct_field(label, "domain"),
+        "intent": pc.struct_field(label, "intent"),
+        "slots": pc.if_else(pc.is_valid(slots), slots, pa.scalar([], slots.type)),
+    }
+
+
+def _figures(kept: pd.DataFrame, domain: npt.NDArray[np.object_]) -> dict[str, pa.Array]:
+    """How each example stands in the pool."""
+    # Tool calls that went well are answers, so the pooled turns of a corrected one do not tell how often it does.
+    unsolved = kept["answer"].to_numpy() | (domain == TOOL_DOMAIN)
+    return {
+        "confidence": pa.array(kept["probability"].to_numpy()),
+        "support": pa.array(kept["support"].to_numpy(), pa.int32()),
+        "agreement": pa.array(kept["agreement"].to_numpy(), from_pandas=True),
+        "solve_rate": pa.array(kept["solve_rate"].to_numpy(), mask=unsolved),
+        "weight": pa.array(kept["probability"].to_numpy()),
+    }
+
+
+def _example_ids(kept: pd.DataFrame, kinds: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """An example is named by its split, its utterance, its label and its kind."""
+    named = (kept[name].astype(str).astype(object).to_numpy() for name in ("split", "pool_key", "label_id"))
+    return hash128_hex(join(*named, kinds))
 
 
 def _typical(rows: pd.DataFrame, group: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

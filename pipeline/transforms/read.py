@@ -14,8 +14,8 @@ from apache_beam.pvalue import TaggedOutput
 from pipeline import readers, tally
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
-from pipeline.transforms.ahead import Ahead
 from pipeline.transforms.check import check
+from pipeline.transforms.threads import InThreads
 from schemas import DEAD_LETTER, INPUT, Reason
 
 # A file that breaks off, is no such archive, or is gone.
@@ -42,30 +42,22 @@ class ReadFiles(beam.DoFn):
         """Read one file."""
         path, uri = file
         records = replaced = 0
-        stored: HashingStream | None = None
-        salvage: Salvage | None = None
+        batches = _Batches(self._reader, path, uri)
         # Batches are checked while the next ones are read.
-        ahead = Ahead(self._threads)
-        try:
-            stored = open_stored(path)
-            salvage = decompress(stored, path)
-            for batch in self._reader.read(io.BufferedReader(salvage, 1 << 20), uri):
+        with InThreads(self._threads) as calls:
+            for batch in batches:
                 records += batch.records
                 replaced += batch.replaced
-                for checked in ahead.call(self._checked, batch):
+                for checked in calls.call(self._checked, batch):
                     yield from checked
-            if salvage.error is not None:
-                raise salvage.error
-        except _BROKEN as error:
-            # What a codec or a store raises: the file is at fault and the others go on. An error of ours is none of it.
-            cause = _cause(salvage.error if salvage and salvage.error else error)
-            detail = f"{uri}: stopped after {records} records ({cause})"
+            for checked in calls.rest():
+                yield from checked
+        if batches.error is not None:
+            detail = f"{uri}: stopped after {records} records ({_cause(batches.error)})"
             letter = dead_letter(Reason.UNREADABLE_FILE, uri, records, detail, None)
             records += 1
             yield TaggedOutput(DEAD, pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema))
-        for checked in ahead.rest():
-            yield from checked
-        stored_bytes, sha256 = _stored(stored)
+        stored_bytes, sha256 = _stored(batches.stored)
         row = {"uri": uri, "bytes": stored_bytes, "sha256": sha256, "records": records, "replaced": replaced}
         yield TaggedOutput(INPUTS, pa.Table.from_pylist([row], schema=INPUT.schema))
 
@@ -74,6 +66,34 @@ class ReadFiles(beam.DoFn):
         tally.add(batch.records)
         found = ((TURNS, turns), (GOLD, batch.gold), (DEAD, batch.dead), (DEAD, refused))
         return [TaggedOutput(tag, table) for tag, table in found if table.num_rows]
+
+
+class _Batches:
+    """Batches of a file up to its end, or up to what breaks it, which is then in `error`.
+
+    Only what a codec, a store or the reader raises is the file's fault, and the other files go on. An error of whoever
+    takes the batches is none of it.
+    """
+
+    def __init__(self, reader: readers.Reader, path: str, uri: str) -> None:
+        self._reader, self._path, self._uri = reader, path, uri
+        self.stored: HashingStream | None = None
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[readers.Batch]:
+        """Read once."""
+        salvage: Salvage | None = None
+        try:
+            self.stored = open_stored(self._path)
+            salvage = decompress(self.stored, self._path)
+            yield from self._reader.read(io.BufferedReader(salvage, 1 << 20), self._uri)
+        except _BROKEN as error:
+            self.error = error
+        if salvage is not None and salvage.error is not None:
+            if not isinstance(salvage.error, _BROKEN):
+                raise salvage.error
+            # What the reader made of a stream that broke off says less.
+            self.error = salvage.error
 
 
 def _stored(stream: HashingStream | None) -> tuple[int, str | None]:

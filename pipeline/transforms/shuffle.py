@@ -21,7 +21,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from features.hashing import hash64, strings
 from pipeline import storage
-from pipeline.transforms.ahead import Ahead, at_end
+from pipeline.transforms.threads import Threaded, at_end
 
 Partition = Callable[[pa.Table], npt.NDArray[np.int64]]
 
@@ -54,18 +54,19 @@ def split(table: pa.Table, bucket: npt.NDArray[np.int64]) -> Iterator[tuple[int,
         yield k, ordered.slice(start, end - start)
 
 
-class _Cut(beam.DoFn):
+class _Cut(Threaded):
     """Collect tables up to a size, then cut the whole into buckets."""
 
     def __init__(self, partition: Partition, limit: int, threads: int = 1) -> None:
-        self._partition, self._limit, self._threads = partition, limit, threads
+        super().__init__(threads)
+        self._partition, self._limit = partition, limit
         self._held: list[pa.Table] = []
         self._bytes = 0
 
     def start_bundle(self) -> None:
         """Begin empty: what a failed bundle held must not leak into its retry."""
+        super().start_bundle()
         self._held, self._bytes = [], 0
-        self._ahead = Ahead(self._threads)
 
     def process(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """Hold a table; cut when enough is held."""
@@ -78,13 +79,13 @@ class _Cut(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[Any]:
         """Cut what is left."""
-        for pairs in chain(self._cut(), self._ahead.rest()):
+        for pairs in chain(self._cut(), self._calls.rest()):
             yield from map(at_end, pairs)
 
     def _cut(self) -> Iterator[list[tuple[int, Any]]]:
         if self._held:
             held, self._held, self._bytes = self._held, [], 0
-            yield from self._ahead.call(self._pieces, held)
+            yield from self._calls.call(self._pieces, held)
 
     def _pieces(self, held: list[pa.Table]) -> list[tuple[int, Any]]:
         table = pa.concat_tables(held).combine_chunks()

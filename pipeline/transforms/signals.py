@@ -16,8 +16,8 @@ from models.judge import judge
 from models.store import loads
 from models.training import Models
 from pipeline import storage, tally
-from pipeline.transforms.ahead import SideBySide
 from pipeline.transforms.counts import counts, domain_names
+from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, JUDGEMENT, SIGNALS, TURN
 

@@ -22,7 +22,7 @@ reference = pytest.importorskip("bench.reference_polars", reason="polars is not 
 
 def by_hand(table: pa.Table, folder: Path) -> pa.Table:
     pq.write_table(table, folder / "bucket-00000.parquet")
-    words = tomllib.loads(reference.LEXICON.read_text(encoding="utf-8"))
+    words = tomllib.loads(reference.common.LEXICON.read_text(encoding="utf-8"))
     reference.signals(reference.pl.scan_parquet(folder / "bucket-*.parquet"), words).write_parquet(
         folder / "out.parquet"
     )

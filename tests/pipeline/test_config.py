@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import Config, load, parse_time
+from pipeline.config import _BOUNDS, Config, load, parse_time
 from pipeline.errors import ConfigError
 
 
@@ -85,6 +85,19 @@ def test_values_on_the_command_line(override: str, section: str, key: str, value
 def test_what_is_refused_and_what_the_message_says(override: str, says: str):
     with pytest.raises(ConfigError, match=says):
         load(None, [override])
+
+
+def test_every_number_has_its_bounds_and_its_default_lies_within():
+    sections = load(None, []).resolved() | {"shuffle": {"bucket_bytes": 1}, "workers": {"threads": 0}}
+    numbers = {
+        f"{section}.{key}": value
+        for section, keys in sections.items()
+        for key, value in keys.items()
+        if isinstance(value, int | float)
+    }
+    # Any number will do as a seed.
+    assert numbers.keys() - {"train.seed"} == _BOUNDS.keys()
+    assert all(least <= numbers[name] <= most for name, (least, most) in _BOUNDS.items())
 
 
 def test_an_interval_must_end_after_it_starts():

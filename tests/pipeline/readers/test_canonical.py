@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic import lines, record
 
-from pipeline.readers import canonical
 from pipeline.readers.base import Batch
 from pipeline.readers.canonical import CanonicalReader
+from pipeline.readers.canonical import lines as json_lines
+from pipeline.readers.canonical import parquet as rows_of_parquet
+from pipeline.readers.canonical.line_by_line import line_by_line
 from schemas import LOGGED_TURN, Reason
 
 SECRET = "my pin is 4711"
@@ -269,7 +271,7 @@ def test_a_dead_letter_shows_the_shape_of_its_record():
 @pytest.mark.parametrize("size", [16, 100, 300, 1000])
 @pytest.mark.parametrize("unknown", [{}, {"unknown": 1}])
 def test_places_are_right_across_blocks(monkeypatch: pytest.MonkeyPatch, size: int, unknown: dict[str, int]):
-    monkeypatch.setattr(canonical, "BLOCK_BYTES", size)
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", size)
     rows = [record(turn_id=str(k), utterance="x" * (k % 40), **unknown) for k in range(1, 60)]
     data = lines(*rows[:20]) + b"\n{bad\n" + lines(*rows[20:])
     batch = read(data)
@@ -311,8 +313,8 @@ RECORDS = st.fixed_dictionaries(
 @given(st.lists(RECORDS, min_size=1, max_size=5), st.booleans())
 def test_the_fast_and_the_slow_path_give_the_same_table(rows: list[dict[str, Any]], ascii: bool):
     data = b"".join(json.dumps(r, ensure_ascii=ascii).encode("utf-8", "replace") + b"\n" for r in rows)
-    fast = canonical._fast(data)
-    slow = canonical._slow(data, "a.jsonl", 1)
+    fast = json_lines.fast(data)
+    slow = line_by_line(data, "a.jsonl", 1)
     assert not slow.dead.num_rows
     if fast is not None:
         assert fast.to_pylist() == slow.turns.drop_columns("source").to_pylist()
@@ -331,23 +333,23 @@ def test_unknown_fields_are_kept_alike_by_the_quick_and_the_slow_path(rows: list
         for part in first:
             part["more"] = value
         data += json.dumps(row).encode() + b"\n"
-    quick = canonical._with_extra(canonical._fast(data, "ignore"), data)
+    quick = json_lines.with_extra(json_lines.fast(data, "ignore"), data)
     if quick is not None:
-        slow = canonical._slow(data, "a.jsonl", 1)
+        slow = line_by_line(data, "a.jsonl", 1)
         assert not slow.dead.num_rows
         assert quick.to_pylist() == slow.turns.drop_columns("source").to_pylist()
 
 
 def test_records_with_unknown_fields_are_not_read_line_by_line(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delattr(canonical, "_slow")
+    monkeypatch.delattr(json_lines, "line_by_line")
     batch = read(lines(record(app={"v": 1}), record(asr=[{"text": "a", "rank": 1}])))
     assert batch.turns["extra"].to_pylist() == ['{"app": {"v": 1}}', '{"asr": [{"rank": 1}]}']
 
 
 def test_ordinary_records_take_the_fast_path():
     full = record(asr=[{"text": "a", "confidence": 1}], interpretations=[{"intent": "a", "score": 0.5, "slots": []}])
-    assert canonical._fast(lines(full, record())) is not None
-    assert canonical._fast(lines(full, record()).replace(b"\n", b"\r\n")) is not None
+    assert json_lines.fast(lines(full, record())) is not None
+    assert json_lines.fast(lines(full, record()).replace(b"\n", b"\r\n")) is not None
 
 
 def test_parquet_gives_the_turns_of_the_same_records_in_json():
@@ -388,7 +390,7 @@ def test_parquet_nan_is_a_missing_number():
 
 
 def test_parquet_positions_run_on_over_batches(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(canonical, "BATCH_ROWS", 4)
+    monkeypatch.setattr(rows_of_parquet, "BATCH_ROWS", 4)
     batch = read(parquet(pa.table({"turn_id": [str(k) for k in range(10)]})))
     assert found(batch) == [(k, str(k)) for k in range(10)]
 
@@ -402,5 +404,5 @@ def test_a_large_parquet_file_is_read_from_the_disk_alike(monkeypatch: pytest.Mo
     sink = io.BytesIO()
     pq.write_table(pa.table({"user_id": ["u"] * 9, "utterance": [str(k) for k in range(9)]}), sink)
     whole = read(sink.getvalue()).turns
-    monkeypatch.setattr(canonical, "SPOOL_BYTES", 10)
+    monkeypatch.setattr(rows_of_parquet, "SPOOL_BYTES", 10)
     assert read(sink.getvalue()).turns.equals(whole) and whole.num_rows == 9

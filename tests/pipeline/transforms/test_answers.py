@@ -149,10 +149,13 @@ def test_a_corrected_tool_call_is_a_correction_as_any_other():
         "supporting_turns": [],
     }
     nameless = {**row["interpretation"], "slots": [{"name": "", "value": "1"}]}
-    for reading, kinds in ((row["interpretation"], ["correction"]), (nameless, [])):
+    for reading, kinds, outcomes in (
+        (row["interpretation"], ["correction"], {"vote": 1}),
+        (nameless, [], {"uncertain": 1}),
+    ):
         given = pa.Table.from_pylist([row | {"interpretation": reading}], schema=CORRECTION.schema)
-        got, _ = votes(table, judged(table, [0.9]), given, VoteOptions(0.05, 0.0, WIDE))
-        assert [v["kind"] for v in got.to_pylist()] == kinds
+        got, found = votes(table, judged(table, [0.9]), given, VoteOptions(0.05, 0.0, WIDE))
+        assert ([v["kind"] for v in got.to_pylist()], found) == (kinds, outcomes)
 
 
 def test_answers_pool_only_with_the_same_words_before_them():

@@ -13,15 +13,17 @@ import zstandard
 from synthetic import lines, record
 
 from pipeline.readers import stream
+from pipeline.readers.canonical import CanonicalReader
+from pipeline.readers.canonical import lines as json_lines
 from pipeline.transforms.read import ReadFiles
 from schemas import DEAD_LETTER, INPUT, TURN, Reason
 
 SECRET = "my pin is 4711"
 
 
-def read(path: Path, format: str = "canonical") -> dict[str, pa.Table]:
+def read(path: Path, format: str = "canonical", threads: int = 1) -> dict[str, pa.Table]:
     """What a file gives, by tag."""
-    files = ReadFiles(format, None)
+    files = ReadFiles(format, None, threads)
     files.setup()
     out: dict[str, list[pa.Table]] = {"turns": [TURN.empty()], "dead_letters": [DEAD_LETTER.empty()], "inputs": []}
     for element in files.process((str(path), path.name)):
@@ -109,20 +111,25 @@ def test_what_a_reader_raises_does_not_carry_text_into_the_dead_letter(tmp_path:
     def fail(*_: Any) -> Any:
         raise pa.ArrowInvalid(SECRET)
 
-    monkeypatch.setattr("pipeline.transforms.read.check", fail)
+    monkeypatch.setattr(CanonicalReader, "read", fail)
     (tmp_path / "a.jsonl").write_bytes(many(1))
     letter = read(tmp_path / "a.jsonl")["dead_letters"].to_pylist()[0]
     assert letter["reason"] == Reason.UNREADABLE_FILE and SECRET not in json.dumps(letter)
 
 
-def test_an_error_of_ours_is_not_taken_for_a_broken_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("error", [KeyError("ours"), pa.ArrowInvalid("ours"), OSError("ours")], ids=repr)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_of_ours_is_not_taken_for_a_broken_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, threads: int
+):
     def fail(*_: Any) -> Any:
-        raise KeyError("ours")
+        raise error
 
     monkeypatch.setattr("pipeline.transforms.read.check", fail)
-    (tmp_path / "a.jsonl").write_bytes(many(1))
-    with pytest.raises(KeyError, match="ours"):
-        read(tmp_path / "a.jsonl")
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 1 << 12)
+    (tmp_path / "a.jsonl").write_bytes(many(200))
+    with pytest.raises(type(error), match="ours"):
+        read(tmp_path / "a.jsonl", threads=threads)
 
 
 def test_a_salvaged_stream_ends_at_the_error_and_keeps_it():

@@ -24,7 +24,9 @@ def test_a_prompt_asks_for_the_interpretation_and_the_answer_is_it():
 def test_the_reply_that_is_rewarded_is_the_one_that_sft_teaches():
     labels = table(example("a", slots=[slot("b", "2"), slot("a", "1")]), example("b", kind="confirmation"))
     taught = {r["id"]: r["messages"] for r in VIEWS["sft"](labels).to_pylist()}
-    for row in VIEWS["rl"](labels).to_pylist():
+    rewarded = VIEWS["rl"](labels).to_pylist()
+    assert [row["key"] for row in rewarded] == ["a", "b"]
+    for row in rewarded:
         *prompt, reply = taught[row["key"]]
         assert [{k: m[k] for k in ("role", "content")} for m in prompt] == row["prompt"]
         assert reply["content"] == row["answer"]

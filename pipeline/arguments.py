@@ -1,0 +1,100 @@
+"""The arguments of the command `afterword`."""
+
+from __future__ import annotations
+
+import argparse
+
+from pipeline.stages import STAGES, SUMMARIES
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands; which one was given is `command`."""
+    root = argparse.ArgumentParser(
+        prog="afterword",
+        description="Implicit feedback in dialog logs, turned into verified supervision.",
+        epilog="Options of the Beam runner follow after --, for example: -- --runner=FnApiRunner",
+    )
+    root.add_argument("--version", action=_Version, nargs=0, help="version of the code, and exit")
+    commands = root.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="the main job: all stages, then verify")
+    _reads(run, required=False)
+    run.add_argument(
+        "--from",
+        dest="first",
+        choices=STAGES,
+        default="ingest",
+        help="begin with this stage; earlier ones are taken as --out holds them",
+    )
+    _common(run)
+    for stage in STAGES:
+        command = commands.add_parser(stage, help=SUMMARIES[stage])
+        if stage == "ingest":
+            _reads(command, required=True)
+        _common(command)
+    _simulates(commands.add_parser("simulate", help="write a made-up log, and its truth beside it"))
+    _verifies(commands.add_parser("verify", help="prove a release from its files alone"))
+    _explains(commands.add_parser("explain", help="why a turn or an example is what it is"))
+    return root
+
+
+class _Version(argparse.Action):
+    """Print the version, found only when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from pipeline.version import code_version
+
+        print(f"afterword {code_version()}")
+        parser.exit()
+
+
+def _simulates(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="PATH", help="folder; gets logs/ and truth/")
+    parser.add_argument("--turns", type=int, default=24_000, metavar="N", help="turns of the log (%(default)s)")
+    parser.add_argument("--users", type=int, metavar="N", help="distinct users (one for 60 turns)")
+    parser.add_argument("--days", type=int, default=7, metavar="N", help="days that it covers (%(default)s)")
+    parser.add_argument("--seed", type=int, default=7, metavar="N", help="the same seed gives the same bytes")
+    parser.add_argument("--files", type=int, default=1, metavar="N", help="at least so many files")
+    parser.add_argument("--form", default="jsonl", metavar="FORM", help="jsonl (packed) or parquet")
+    parser.add_argument(
+        "--rate",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="how often something happens; docs/cli.md lists the names; may be given several times",
+    )
+
+
+def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
+    parser.add_argument(
+        "--input",
+        required=required,
+        metavar="PATH",
+        help="file, folder or glob, on any Beam file system; gz and zst are read",
+    )
+    parser.add_argument("--format", required=required, metavar="NAME", help="reader; docs/cli.md lists them")
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="PATH", help="output folder")
+    parser.add_argument("--config", metavar="FILE", help="TOML file; docs/config.md lists the keys")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="SECTION.KEY=VALUE",
+        dest="overrides",
+        help="set one key of the configuration; may be given several times",
+    )
+    parser.add_argument("--timezone", metavar="ZONE", help="IANA zone of times without an offset")
+
+
+def _verifies(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("release", help="a release folder, or an output folder (its CURRENT is proved)")
+
+
+def _explains(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="turn_id, or example_id (its first 8 characters will do)")
+    parser.add_argument("--out", required=True, metavar="PATH", help="output folder")
+    parser.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
+    parser.add_argument("--turns", action="store_true", help="list the ids of other users' turns, too")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
