@@ -40,17 +40,16 @@ class ContextOptions:
 def well_formed(entries: pa.StructArray) -> Mask:
     """Interpretations that can be a label, shape (m,): with an intent; a tool call also with a name for every argument.
 
-    An argument without a name could only be left out, and the call would be another.
+    A blank intent is none. An argument without a name could only be left out, and the call would be another.
     """
-    intent = pc.struct_field(entries, "intent")
+    named = _true(pc.not_equal(pc.utf8_trim_whitespace(pc.struct_field(entries, "intent")), ""))
     slots = pc.struct_field(entries, "slots")
     tool = is_tool(entries)
     if not tool.any():
-        return _true(pc.is_valid(intent))
+        return named
     offsets = list_offsets(slots)
     nameless = np.concatenate([[0], np.cumsum(strings(slots.flatten().field("name")) == "")])
-    broken = (nameless[offsets[1:]] > nameless[offsets[:-1]]) | (strings(intent) == "")
-    return _true(pc.is_valid(intent)) & ~(tool & broken)
+    return named & ~(tool & (nameless[offsets[1:]] > nameless[offsets[:-1]]))
 
 
 def is_tool(entries: pa.StructArray) -> Mask:

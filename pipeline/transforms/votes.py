@@ -65,9 +65,9 @@ def votes(
 
     A turn with an accepted correction votes for it. One with p(defect) <= `confirm_below` votes for what was executed;
     if it is an agent's, for its answer or tool call, with the turns before it, and only if it was not judged defective.
-    An interpretation that is not `well_formed` is no label, so it gets no vote. Outcomes of the others, the first that
-    holds: `no_consent`, `no_words` (nothing is left of the utterance without punctuation), `uncertain`,
-    `outside_split` (a train user's turn after the cut in time, or a test user's before it).
+    An interpretation that is not `well_formed`, as one with a blank intent, is no label, so it gets no vote.
+    Outcomes of the others, the first that holds: `no_consent`, `no_words` (nothing is left of the utterance without
+    punctuation), `uncertain`, `outside_split` (a train user's turn after the cut in time, or a test user's before it).
 
     Parameters
     ----------

@@ -301,6 +301,10 @@ def test_an_accepted_correction_votes_even_where_the_turn_is_unsure():
         ({"nbest": []}, "uncertain"),
         ({"nbest": [interpretation("go") | {"intent": None}]}, "uncertain"),
         ({"nbest": [None]}, "uncertain"),
+        ({"nbest": [interpretation("")]}, "uncertain"),
+        ({"nbest": [interpretation(" \t\u00a0")]}, "uncertain"),
+        ({"nbest": [interpretation("", domain=None)]}, "uncertain"),
+        ({"nbest": [interpretation(" ", domain="tool")]}, "uncertain"),
         ({"consent": True}, "vote"),
         ({"consent": None}, "vote"),
     ],
@@ -310,8 +314,11 @@ def test_why_a_turn_casts_no_vote(fields: dict[str, Any], outcome: str):
     assert cast([fields], [0.0])[1] == {outcome: 1}
 
 
-def test_a_correction_without_an_intent_is_no_label():
-    assert cast([{}], [0.9], {0: interpretation("x") | {"intent": None}})[1] == {"uncertain": 1}
+@pytest.mark.parametrize("intent", [None, "", " "])
+@pytest.mark.parametrize("domain", ["d", "tool", None])
+def test_a_correction_without_an_intent_is_no_label(intent: str | None, domain: str | None):
+    reading = interpretation("x", domain=domain) | {"intent": intent}
+    assert cast([{}], [0.9], {0: reading})[1] == {"uncertain": 1}
 
 
 def test_equal_words_pool_and_locales_part_them():
