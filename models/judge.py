@@ -175,12 +175,7 @@ def _corrections(
     turn = table.turn[rows]
     chosen = choice.row[turn] == rows
     lead = highest_other(table, p_correct)[rows]
-    support = turn + table.support_offset[rows]
     turn_id = flat(signals["turn_id"])
-    has = table.support_offset[rows] > 0
-    supporting = pa.ListArray.from_arrays(
-        pa.array(np.concatenate([[0], np.cumsum(has)]), pa.int32()), turn_id.take(pa.array(support[has]))
-    )
     return CORRECTION.conform(
         pa.table(
             {
@@ -197,10 +192,19 @@ def _corrections(
                 & chosen
                 & models.tau.certifies(p_correct[rows])
                 & (table.offset[rows] == 0),
-                "supporting_turns": supporting,
+                "supporting_turns": _supporting(turn_id, table, rows),
             }
         )
     )
+
+
+def _supporting(turn_id: pa.Array, table: CandidateTable, rows: I64) -> pa.ListArray:
+    """For each candidate the first later turn that says the same, then the one it was taken from, each once."""
+    support, source = table.support_offset[rows], table.offset[rows]
+    has = np.column_stack([support > 0, (source > 0) & (source != support)])
+    at = table.turn[rows, None] + np.column_stack([support, source])
+    offsets = np.concatenate([[0], np.cumsum(has.sum(axis=1))])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), turn_id.take(pa.array(at[has])))
 
 
 def _interpretations(turns: pa.Table, table: CandidateTable, rows: I64) -> pa.Array:

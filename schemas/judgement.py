@@ -50,6 +50,12 @@ CORRECTION: Final = Record(
         Column("margin", pa.float64(), "p_correct less the best other candidate's", "[-1, 1]", False),
         Column("accepted", pa.bool_(), "Passed every rule of acceptance for a turn", None, False),
         Column("certified", pa.bool_(), "tau passed its precision bound on later gold", None, False),
-        Column("supporting_turns", pa.list_(pa.string()), "Later turns of the session that agree", None, False),
+        Column(
+            "supporting_turns",
+            pa.list_(pa.string()),
+            "Later turns that agree: the first, and the one it was taken from",
+            None,
+            False,
+        ),
     ),
 )

@@ -13,7 +13,7 @@ from pipeline.errors import StageError
 from pipeline.explain.reasons import fired, moved
 from pipeline.explain.release import Release
 from pipeline.explain.tables import I64, Place, StageTables
-from pipeline.explain.voters import Voters, find_voters, silence
+from pipeline.explain.voters import Voters, find_voters, outcome_of
 from pipeline.jobs.curate import vote_options
 
 # Turns shown on either side: what was asked, what went wrong, and the repair lie within three as a rule.
@@ -63,7 +63,7 @@ def explain_turn(tables: StageTables, release: Release, place: Place, voters: Vo
         "candidates": candidates,
         "support": support,
         "same_words": voters.describe(turn["turn_id"]),
-        "became": _became(release, own, voters),
+        "became": _became(tables, release, place, turn["turn_id"], voters),
     }
 
 
@@ -139,7 +139,7 @@ def _candidates(rows: list[dict[str, Any]], defective: dict[str, bool], release:
             "another candidate is likelier": row["p_correct"] < best,
             f"p(correct) is under tau {tau:.3f}": row["p_correct"] < tau,
             f"its lead over every other reading is under {margin:.2f}": row["margin"] < margin,
-            "the turn that supports it is judged defective itself": any(defective.get(t) for t in support),
+            "the turn that supports it is judged defective itself": any(defective.get(t) for t in support[:1]),
         }
         why = [] if row["accepted"] else [name for name, holds in failed.items() if holds]
         out.append({name: row[name] for name in held} | {"supporting_turns": support, "failed": why})
@@ -152,12 +152,11 @@ def _supporting(candidates: list[dict[str, Any]]) -> list[str]:
     return sorted({turn for c in accepted for turn in c["supporting_turns"]})
 
 
-def _became(release: Release, own: tuple[pa.Table, pa.Table, pa.Table], voters: Voters) -> dict[str, Any]:
+def _became(tables: StageTables, release: Release, place: Place, turn_id: str, voters: Voters) -> dict[str, Any]:
     """The outcome of stage curate for this turn, and the example that it went into."""
-    turn_id = own[0]["turn_id"][0].as_py()
     at = voters.vote_of(turn_id)
     if at is None:
-        outcome = next(iter(silence(*own, vote_options(curate_options(release)))))
+        outcome = outcome_of(tables, place, vote_options(curate_options(release)))
         return {"outcome": outcome, "vote": None, "example": None, "places": []}
     vote = voters.votes.slice(at, 1).to_pylist()[0]
     example = voters.example_of(turn_id)

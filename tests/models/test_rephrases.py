@@ -9,7 +9,7 @@ from build import interpretation, turns
 from features.interpretation import flatten, hex_id
 from features.signals import signals
 from models.design import candidate_table, turn_design
-from models.judge import _interpretations
+from models.judge import _interpretations, _supporting
 from models.prior import fit_prior
 from models.training import training_table
 from schemas import GOLD
@@ -64,3 +64,18 @@ def test_it_is_wrong_where_people_call_an_own_one_right_and_unknown_otherwise():
         right = training_table(rows, gold, 2).right
         assert right[0] == value
         assert np.isnan(right[1]) if expected is None else right[1] == expected
+
+
+def test_a_correction_names_the_turn_that_it_was_taken_from_beside_the_first_that_agrees():
+    table = turns(
+        {"utterance": "play some jass", "nbest": [ROCK]},
+        {"utterance": "something smooth with a saxophone", "nbest": [JAZZ]},
+        {"utterance": "play some jazz", "nbest": [JAZZ]},
+    )
+    found = candidate_table(signals(table))
+    assert (found.offset[1], found.support_offset[1]) == (2, 1)
+    supporting = _supporting(table["turn_id"].combine_chunks(), found, np.arange(4))
+    assert supporting.to_pylist() == [[], ["t001", "t002"], ["t002"], []]
+    _, rows = rephrased([ROCK])
+    once = candidate_table(rows)
+    assert _supporting(pa.array(["a", "b", "c"]), once, np.arange(4)).to_pylist() == [[], ["b"], [], []]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.pool import PoolOptions, pool
-from pipeline.transforms.votes import VoteOptions, votes
+from pipeline.transforms.votes import VoteOptions, vote_outcomes, votes
 from schemas import CORRECTION, EXAMPLE, JUDGEMENT, VOTE
 
 
@@ -319,6 +319,39 @@ def test_why_a_turn_casts_no_vote(fields: dict[str, Any], outcome: str):
 def test_a_correction_without_an_intent_is_no_label(intent: str | None, domain: str | None):
     reading = interpretation("x", domain=domain) | {"intent": intent}
     assert cast([{}], [0.9], {0: reading})[1] == {"uncertain": 1}
+
+
+def supported(*later: dict[str, Any], by: list[str], **options: Any) -> list[str]:
+    """Outcomes of a corrected turn and later turns of the user, `by` naming those that support the correction."""
+    rows = [{"subject_id": "u"}, *({"subject_id": "u"} | r for r in later)]
+    table = turns(*({"nbest": [interpretation("go"), interpretation("stop")], "executed": 0} | r for r in rows))
+    judgements, corrections = judged(table, [0.9] + [0.0] * len(later), {0: interpretation("fix")})
+    column = pa.array([by], corrections.schema.field("supporting_turns").type)
+    corrections = corrections.set_column(corrections.column_names.index("supporting_turns"), "supporting_turns", column)
+    given = VoteOptions(**({"confirm_below": 0.05, "test_share": 0.0, "context": ContextOptions(8, 8000)} | options))
+    found = vote_outcomes(table, judgements, corrections, given).tolist()
+    cast, counted = votes(table, judgements, corrections, given)
+    assert counted == dict(Counter(found))
+    assert cast["turn_id"].to_pylist() == [f"t{k:03d}" for k, o in enumerate(found) if o == "vote"]
+    return found
+
+
+@pytest.mark.parametrize("by", [["t001"], ["t002", "t001"], ["t001", "t002"]])
+def test_a_correction_that_a_turn_without_consent_supports_casts_no_vote(by: list[str]):
+    assert supported({"consent": False}, {"consent": True}, by=by) == ["no_consent", "no_consent", "vote"]
+    assert supported({"consent": None}, {}, by=by) == ["vote"] * 3
+
+
+def test_turns_that_do_not_support_a_correction_do_not_bar_it():
+    assert supported({"consent": False}, {}, by=["t002"]) == ["vote", "no_consent", "vote"]
+    assert supported({"consent": False}, by=[]) == ["vote", "no_consent"]
+
+
+@pytest.mark.parametrize(("share", "outcomes"), [(0.0, ["outside_split"] * 2), (1.0, ["outside_split", "vote"])])
+def test_a_correction_that_a_turn_beyond_the_cut_supports_casts_no_vote(share: float, outcomes: list[str]):
+    cut = START + timedelta(seconds=100)
+    assert supported({"at": 100.0}, by=["t001"], test_from=cut, test_share=share) == outcomes
+    assert supported({"at": 99.0}, by=["t001"], test_from=cut) == ["vote"] * 2
 
 
 def test_equal_words_pool_and_locales_part_them():
