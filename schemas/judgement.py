@@ -12,6 +12,9 @@ from schemas.turn import INTERPRETATION, TIME
 BLAMES: Final = ("asr", "intent", "slots", "action", "unsupported", "none")
 CANDIDATE_SOURCES: Final = ("n-best", "rephrase", "chain", "confirmed", "tool", "reviewer")
 
+# How turns, and examples whose label has no domain, are counted and named.
+NO_DOMAIN: Final = "(none)"
+
 REASON: Final = pa.struct([pa.field("signal", pa.string()), pa.field("contribution", pa.float64())])
 
 JUDGEMENT: Final = Record(

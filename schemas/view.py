@@ -50,7 +50,7 @@ NLU: Final = Record(
         Column("confidence", pa.float64(), "Mean probability of the label", "[0, 1]", False),
         Column("support", pa.int32(), "Distinct users who support the label", "users", False),
         Column("weight", pa.float64(), "Training weight", "relative", False),
-        Column("provenance", pa.string(), "Turns, models and policies behind it, as JSON", None, False),
+        Column("provenance", pa.string(), "Turns, judged domains, models and policies behind it, as JSON", None, False),
     ),
 )
 
@@ -76,7 +76,7 @@ SFT: Final = Record(
         Column("confidence", pa.float64(), "Mean probability of the completion", "[0, 1]", False),
         Column("support", pa.int32(), "Distinct users who support the completion", "users", False),
         Column("weight", pa.float64(), "Training weight", "relative", False),
-        Column("provenance", pa.string(), "Turns, models and policies behind it, as JSON", None, False),
+        Column("provenance", pa.string(), "Turns, judged domains, models and policies behind it, as JSON", None, False),
     ),
 )
 

@@ -55,6 +55,7 @@ def example(example_id: str, **fields: Any) -> dict[str, Any]:
         "provenance": {
             "turn_ids": [f"{example_id}-turn"],
             "supporting_turns": [],
+            "domains": [fields.get("domain") or "(none)"],
             "defect_model_id": "defect",
             "correction_model_id": "correction",
             "policies": ["p1"],

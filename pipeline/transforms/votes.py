@@ -15,6 +15,7 @@ from features.hashing import hash64, shares, strings
 from features.interpretation import flatten, list_offsets
 from features.text import flat, normalise
 from pipeline.transforms.answers import ContextOptions, answer_ids, answered, contexts, tool_calls, well_formed
+from pipeline.transforms.counts import domain_names
 from pipeline.transforms.pool import KEY_SEPARATOR
 from schemas import VOTE
 
@@ -212,6 +213,7 @@ def _table(turns: pa.Table, judgements: pa.Table, voters: _Voters, context: Cont
         "pool_key": pc.binary_join_element_wise(locale.fill_null(""), voters.words.take(own), KEY_SEPARATOR),
         "label_id": flatten(single).candidate_id,
         "locale": locale,
+        "domain": domain_names(judgements["domain"]).take(own),
         "utterance": turns["utterance"].take(own),
         "label": label,
         "kind": pa.array(voters.kind, pa.string()),

@@ -26,6 +26,7 @@ def vote(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
         "pool_key": "en\x1fgo",
         "label_id": label,
         "locale": "en",
+        "domain": "d",
         "utterance": "go",
         "label": interpretation(f"intent{label}"),
         "kind": "confirmation",
@@ -125,6 +126,7 @@ def test_an_example_carries_its_evidence():
     assert example["provenance"] == {
         "turn_ids": ["a-1-train-0", "b-1-train-0", "c-1-train-0"],
         "supporting_turns": ["y", "z"],
+        "domains": ["d"],
         "defect_model_id": "defect",
         "correction_model_id": "correction",
         "policies": ["p1", "p2"],
