@@ -166,11 +166,13 @@ def best_alternative(table: CandidateTable, probability: F64, turns: int) -> Cho
 def eligible(table: CandidateTable, choice: Choice, is_defect: Mask, margin: float) -> Mask:
     """Turns whose best alternative only has to reach tau to be accepted, shape (n,).
 
-    The turn is defective, the alternative leads every other candidate by the margin, and the later turn that supports
-    it, where there is one, is not defective itself. Turns are whole sessions in order.
+    The turn is defective, the alternative leads every other candidate by the margin, and the later turns that support
+    it, the first and the one it was taken from, where there are any, are not defective themselves. Turns are whole
+    sessions in order.
     """
     passed = is_defect & (choice.row >= 0) & (choice.margin >= margin)
     rows = np.flatnonzero(passed)
-    offset = table.support_offset[choice.row[rows]]
-    passed[rows] = ~((offset > 0) & is_defect[rows + offset])
+    for offsets in (table.support_offset, table.offset):
+        offset = offsets[choice.row[rows]]
+        passed[rows] &= ~((offset > 0) & is_defect[rows + offset])
     return passed

@@ -139,7 +139,7 @@ def _candidates(rows: list[dict[str, Any]], defective: dict[str, bool], release:
             "another candidate is likelier": row["p_correct"] < best,
             f"p(correct) is under tau {tau:.3f}": row["p_correct"] < tau,
             f"its lead over every other reading is under {margin:.2f}": row["margin"] < margin,
-            "the turn that supports it is judged defective itself": any(defective.get(t) for t in support[:1]),
+            "the turn that supports it is judged defective itself": any(defective.get(t) for t in support),
         }
         why = [] if row["accepted"] else [name for name, holds in failed.items() if holds]
         out.append({name: row[name] for name in held} | {"supporting_turns": support, "failed": why})
