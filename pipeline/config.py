@@ -94,6 +94,10 @@ class CurateOptions:
         Turns before an answer that the `sft` view shows with it: most of what a request refers to was said just before.
     context_chars : int
         Characters in them; about 2,000 tokens, so that an example fits a short training window. Older turns go first.
+    context_below : float
+        Highest p(defect) of a turn before an answer: trainers that mask by role learn every assistant turn in the
+        context, so each has to be more than not judged defective. Wider than `confirm_below`, as a context ends at the
+        first turn that is over it, and an answer without what it refers to teaches less.
     test_share : float
         Share of users, by hash, whose turns go to the test split.
     test_from : str or None
@@ -106,6 +110,7 @@ class CurateOptions:
     answer_min_users: int = 1
     context_turns: int = 8
     context_chars: int = 8_000
+    context_below: float = 0.2
     test_share: float = 0.1
     test_from: str | None = None
 
@@ -230,6 +235,7 @@ def _check(config: Config) -> Config:
         "train.weak_tau": config.train.weak_tau,
         "curate.min_agreement": config.curate.min_agreement,
         "curate.confirm_below": config.curate.confirm_below,
+        "curate.context_below": config.curate.context_below,
         "curate.test_share": config.curate.test_share,
         "gates.max_defect_share": config.gates.max_defect_share,
         "gates.max_correction_share": config.gates.max_correction_share,

@@ -37,10 +37,12 @@ CONTEXT_TURN: Final = pa.struct(
         pa.field("arguments", pa.list_(SLOT)),
         pa.field("response", pa.string()),
         pa.field("p_defect", pa.float64()),
+        # The domain that it was judged in, as the gates count it.
+        pa.field("domain", pa.string()),
     ]
 )
 _CONTEXT: Final = "Answer: turns before it, oldest first, none defective, as {turn_id, utterance, tool, arguments, "
-_CONTEXT_END: Final = "response, p_defect}; null = of another kind"
+_CONTEXT_END: Final = "response, p_defect, domain (as judged)}; null = of another kind"
 
 _DOMAIN: Final = f"Domain that the turn was judged in, as the gates count it; {NO_DOMAIN} = none"
 

@@ -30,7 +30,8 @@ def context_turn(utterance: str, response: str, tool: str | None = None, *argume
         "tool": tool,
         "arguments": list(arguments) if tool else None,
         "response": response,
-        "p_defect": 0.25,
+        "p_defect": 0.125,
+        "domain": "tool" if tool else "(none)",
     }
 
 

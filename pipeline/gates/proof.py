@@ -45,7 +45,7 @@ def prove_gates(manifest: dict[str, Any]) -> str:
 def prove_quarantine(folder: str, manifest: dict[str, Any], lineage: pa.Table) -> None:
     """No example that a quarantined domain has part in is there but those carried over, and they are the parent's.
 
-    It has part by the example's label or by a turn behind it; see `pipeline.transforms.withheld`.
+    It has part by the example's label, or by a turn behind it or in its context; see `pipeline.transforms.withheld`.
 
     Parameters
     ----------

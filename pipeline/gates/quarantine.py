@@ -2,8 +2,8 @@
 
 Where a domain is quarantined its new examples are left out of the release, and the examples of that domain in the
 parent release, its last good ones, are carried over. An example is of the domain of its label, and of those that its
-voting turns were judged in (`pipeline.transforms.withheld`); it is counted for one of them. It is told in one form, as
-`quarantine` in the manifest:
+voting turns and the turns of its context were judged in (`pipeline.transforms.withheld`); it is counted for one of
+them. It is told in one form, as `quarantine` in the manifest:
 
     {"domains": {"music": {"checks": [{"gate": "domains: not nearly all turns are defective",
                                        "observed": 0.97, "bound": 0.9}],

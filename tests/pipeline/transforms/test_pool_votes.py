@@ -273,7 +273,7 @@ def cast(
     rows: list[dict[str, Any]], p_defect: list[float], accepted: dict[int, dict[str, Any]] | None = None, **options: Any
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     table = turns(*({"nbest": [interpretation("go"), interpretation("stop")], "executed": 0} | r for r in rows))
-    defaults = {"confirm_below": 0.05, "test_share": 0.0, "context": ContextOptions(8, 8000)}
+    defaults = {"confirm_below": 0.05, "test_share": 0.0, "context": ContextOptions(8, 8000, 0.2)}
     given = VoteOptions(**(defaults | options))
     got, outcomes = votes(table, *judged(table, p_defect, accepted), given)
     assert got.schema.equals(VOTE.schema) and sum(outcomes.values()) == len(rows)
@@ -330,7 +330,9 @@ def supported(*later: dict[str, Any], by: list[str], **options: Any) -> list[str
     judgements, corrections = judged(table, [0.9] + [0.0] * len(later), {0: interpretation("fix")})
     column = pa.array([by], corrections.schema.field("supporting_turns").type)
     corrections = corrections.set_column(corrections.column_names.index("supporting_turns"), "supporting_turns", column)
-    given = VoteOptions(**({"confirm_below": 0.05, "test_share": 0.0, "context": ContextOptions(8, 8000)} | options))
+    given = VoteOptions(
+        **({"confirm_below": 0.05, "test_share": 0.0, "context": ContextOptions(8, 8000, 0.2)} | options)
+    )
     found = vote_outcomes(table, judgements, corrections, given).tolist()
     cast, counted = votes(table, judgements, corrections, given)
     assert counted == dict(Counter(found))
@@ -431,7 +433,8 @@ def test_several_answers_to_the_same_words_stand_side_by_side_and_beside_a_label
 
 
 def test_an_answer_carries_what_was_said_and_no_agreement():
-    context = [{"turn_id": "t", "utterance": "hi", "tool": None, "arguments": None, "response": "yes", "p_defect": 0.1}]
+    context = [{"turn_id": "t", "utterance": "hi", "tool": None, "arguments": None, "response": "yes"}]
+    context[0] |= {"p_defect": 0.1, "domain": "(none)"}
     example = pooled(answer("a", context=context))[0][0]
     assert (example["kind"], example["blame"], example["certified"]) == ("answer", "none", False)
     assert (example["domain"], example["intent"], example["slots"]) == (None, None, [])

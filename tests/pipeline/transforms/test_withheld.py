@@ -9,7 +9,7 @@ import apache_beam as beam
 import pyarrow as pa
 import pytest
 from build import interpretation, turns
-from golden_views import example, table
+from golden_views import answer, context_turn, example, table
 from test_answers import WIDE, judged
 
 from pipeline.errors import VerifyError
@@ -38,6 +38,17 @@ ROWS = table(
     made("both", "music", "bus"),
     made("nothing", "video"),
 )
+BEFORE = [
+    context_turn("one", "1"),
+    context_turn("two", "2", "search") | {"domain": "music"},
+    context_turn("three", "3"),
+]
+ANSWERS = table(
+    answer("after music", "and", "so", context=BEFORE),
+    answer("after none", "and", "so", context=BEFORE[:1]),
+    answer("begins", "and", "so"),
+    made("label", "video", "bus"),
+)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +67,12 @@ def test_the_label_goes_first_then_the_turns(domains: tuple[str, ...], held: lis
     assert withheld_for(ROWS.slice(1), domains).to_pylist() == held[1:]
     assert withheld_for(pa.concat_tables([ROWS, ROWS]), domains).to_pylist() == held * 2
     assert withheld_for(EXAMPLE.empty(), domains).to_pylist() == []
+
+
+def test_a_turn_of_the_domain_before_an_answer_withholds_it():
+    assert withheld_for(ANSWERS, ("music",)).to_pylist() == ["music", None, None, None]
+    assert withheld_for(ANSWERS.slice(1), ("music", "bus")).to_pylist() == [None, None, "bus"]
+    assert withheld_for(ANSWERS, ("(none)", "music")).to_pylist() == ["(none)"] * 3 + [None]
 
 
 def test_a_correction_of_a_domains_turns_into_another_domain_is_of_both():
@@ -98,3 +115,6 @@ def test_verify_finds_an_example_by_its_label_and_by_its_turns():
     for bad in (0, 1):
         with pytest.raises(VerifyError, match="1 examples of the quarantined domain music, 0 were carried over"):
             prove_quarantine("nowhere", manifest, ROWS.take([2, bad]))
+    prove_quarantine("nowhere", manifest, ANSWERS.slice(1))
+    with pytest.raises(VerifyError, match="1 examples of the quarantined domain music"):
+        prove_quarantine("nowhere", manifest, ANSWERS)
