@@ -11,8 +11,8 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import GateError, VerifyError
 from pipeline.gates.proof import prove_gates, prove_quarantine
-from pipeline.writers.views import VIEWS
-from schemas import DEAD_LETTER, EXAMPLE, KINDS, Record
+from pipeline.writers.views import VIEWS, view_rows
+from schemas import DEAD_LETTER, EXAMPLE, Record
 
 _RECORDS: dict[str, Record] = {
     **{name: view.record for name, view in VIEWS.items()},
@@ -241,15 +241,6 @@ PROOFS: Final[tuple[Callable[[str, dict[str, Any]], str], ...]] = (
     _answers,
     _views,
 )
-
-
-def view_rows(counts: dict[str, int]) -> dict[str, int]:
-    """Rows that each view must have, by the counts of a stage (`examples.<split>.<kind>`)."""
-    made = {
-        kind: sum(n for k, n in counts.items() if k.startswith("examples.") and k.endswith(f".{kind}"))
-        for kind in KINDS
-    }
-    return {name: sum(made[kind] for kind in view.kinds) for name, view in VIEWS.items()}
 
 
 def _view(folder: str, manifest: dict[str, Any], view: str, record: Record) -> pa.Table:
