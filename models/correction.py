@@ -166,11 +166,12 @@ def best_alternative(table: CandidateTable, probability: F64, turns: int) -> Cho
 def eligible(table: CandidateTable, choice: Choice, is_defect: Mask, margin: float) -> Mask:
     """Turns whose best alternative only has to reach tau to be accepted, shape (n,).
 
-    The turn is defective, the alternative leads every other candidate by the margin, and the later turn that supports
-    it, where there is one, is not defective itself.
+    The turn is defective, the alternative leads every other candidate by the margin, and the later turns that support
+    it, the first and the one it was taken from, where there are any, are not defective themselves.
     """
     passed = is_defect & (choice.row >= 0) & (choice.margin >= margin)
     rows = np.flatnonzero(passed)
-    support = table.support[choice.row[rows]]
-    passed[rows] = ~((support >= 0) & is_defect[support])
+    for later in (table.support, table.origin):
+        at = later[choice.row[rows]]
+        passed[rows] &= ~((at >= 0) & is_defect[at])
     return passed

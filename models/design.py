@@ -55,6 +55,8 @@ class CandidateTable:
     candidate_id : numpy.ndarray of int64, shape (m,)
     support : numpy.ndarray of int64, shape (m,)
         Row of the first later turn that says the same; -1 where there is none, or it is not among the rows.
+    origin : numpy.ndarray of int64, shape (m,)
+        Row of the later turn whose leading hypothesis it is; -1 = of the turn's own n-best, or not among the rows.
     is_top : numpy.ndarray of bool, shape (m,)
         True for what the system took as best.
     evidence : numpy.ndarray of float32, shape (m, len(names))
@@ -67,6 +69,7 @@ class CandidateTable:
     offset: I64
     candidate_id: I64
     support: I64
+    origin: I64
     is_top: npt.NDArray[np.bool_]
     evidence: F32
     names: tuple[str, ...] = EVIDENCE
@@ -119,6 +122,7 @@ def candidate_table(signals: pa.Table, prior: Prior | None = None, fold: I64 | N
         offset=offset,
         candidate_id=entries.field("candidate_id").to_numpy()[keep],
         support=_later_rows(signals, turn[keep], entries.field("support_offset").to_numpy().astype(np.int64)[keep]),
+        origin=_later_rows(signals, turn[keep], offset),
         is_top=(entry[keep] == 0) & (offset == 0),
         evidence=evidence,
         names=names,

@@ -175,12 +175,7 @@ def _corrections(
     turn = table.turn[rows]
     chosen = choice.row[turn] == rows
     lead = highest_other(table, p_correct)[rows]
-    support = table.support[rows]
     turn_id = flat(signals["turn_id"])
-    has = support >= 0
-    supporting = pa.ListArray.from_arrays(
-        pa.array(np.concatenate([[0], np.cumsum(has)]), pa.int32()), turn_id.take(pa.array(support[has]))
-    )
     return CORRECTION.conform(
         pa.table(
             {
@@ -197,10 +192,19 @@ def _corrections(
                 & chosen
                 & models.tau.certifies(p_correct[rows])
                 & (table.offset[rows] == 0),
-                "supporting_turns": supporting,
+                "supporting_turns": _supporting(turn_id, table, rows),
             }
         )
     )
+
+
+def _supporting(turn_id: pa.Array, table: CandidateTable, rows: I64) -> pa.ListArray:
+    """For each candidate the first later turn that says the same, then the one it was taken from, each once."""
+    at = np.column_stack([table.support[rows], table.origin[rows]])
+    has = at >= 0
+    has[:, 1] &= at[:, 1] != at[:, 0]
+    offsets = np.concatenate([[0], np.cumsum(has.sum(axis=1))])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), turn_id.take(pa.array(at[has])))
 
 
 def _interpretations(turns: pa.Table, table: CandidateTable, rows: I64) -> pa.Array:

@@ -95,6 +95,10 @@ class CurateOptions:
         Turns before an answer that the `sft` view shows with it: most of what a request refers to was said just before.
     context_chars : int
         Characters in them; about 2,000 tokens, so that an example fits a short training window. Older turns go first.
+    context_below : float
+        Highest p(defect) of a turn before an answer: trainers that mask by role learn every assistant turn in the
+        context, so each has to be more than not judged defective. Wider than `confirm_below`, as a context ends at the
+        first turn that is over it, and an answer without what it refers to teaches less.
     test_share : float
         Share of users, by hash, whose turns go to the test split.
     test_from : str or None
@@ -107,6 +111,7 @@ class CurateOptions:
     answer_min_users: int = 1
     context_turns: int = 8
     context_chars: int = 8_000
+    context_below: float = 0.2
     test_share: float = 0.1
     test_from: str | None = None
 
@@ -242,6 +247,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "curate.min_users": (1, math.inf),
     "curate.min_agreement": _SHARE,
     "curate.confirm_below": _SHARE,
+    "curate.context_below": _SHARE,
     "curate.answer_min_users": (1, math.inf),
     "curate.context_turns": (0, math.inf),
     "curate.context_chars": (0, math.inf),

@@ -11,8 +11,8 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import GateError, VerifyError
 from pipeline.gates.proof import prove_gates, prove_quarantine
-from pipeline.writers.views import VIEWS
-from schemas import DEAD_LETTER, EXAMPLE, KINDS, Record
+from pipeline.writers.views import VIEWS, view_rows
+from schemas import DEAD_LETTER, EXAMPLE, Record
 
 _RECORDS: dict[str, Record] = {
     **{name: view.record for name, view in VIEWS.items()},
@@ -173,10 +173,10 @@ def _is_low(example: dict[str, Any], options: dict[str, Any]) -> bool:
 
 
 def _answers(folder: str, manifest: dict[str, Any]) -> str:
-    """No answer is learned from a turn that may be defective, and none is shown with a defective turn before it."""
+    """No answer is learned from a turn that may be defective, and its context is within the bounds that were set."""
     lineage = _view(folder, manifest, "lineage", EXAMPLE)
-    threshold = manifest["thresholds"]["defect"]["value"]
-    most = min(manifest["identity"]["config"]["curate"]["confirm_below"], threshold) + _ROUNDING
+    threshold, options = manifest["thresholds"]["defect"]["value"], manifest["identity"]["config"]["curate"]
+    most = min(options["confirm_below"], threshold) + _ROUNDING
     answers = 0
     for example in lineage.select(["example_id", "kind", "confidence", "context"]).to_pylist():
         name, context = example["example_id"], example["context"]
@@ -189,13 +189,30 @@ def _answers(folder: str, manifest: dict[str, Any]) -> str:
             raise VerifyError(
                 f"lineage: answer {name} has p(defect) {1.0 - example['confidence']:.6f}, over {most:.6f}"
             )
-        bad = next((t for t in context if not t["p_defect"] < threshold), None)
-        if bad:
-            raise VerifyError(
-                f"lineage: turn {bad['turn_id']} in the context of {name} has p(defect) {bad['p_defect']}; "
-                f"from {threshold} on a turn is defective"
-            )
-    return f"{answers:,} answers have p(defect) <= {most:.2f}, and no turn before one is defective"
+        fault = _context_fault(context, threshold, options)
+        if fault:
+            raise VerifyError(f"lineage: in the context of {name} {fault}")
+    return (
+        f"{answers:,} answers have p(defect) <= {most:.2f}, and no turn before one is defective or over "
+        f"{options['context_below']:.2f}; at most {options['context_turns']:,} turns and "
+        f"{options['context_chars']:,} characters stand before one"
+    )
+
+
+def _context_fault(context: list[dict[str, Any]], threshold: float, options: dict[str, Any]) -> str | None:
+    """What of a context is not as the options say; None if nothing is."""
+    bad = next((t for t in context if not t["p_defect"] < threshold), None)
+    if bad:
+        return f"turn {bad['turn_id']} has p(defect) {bad['p_defect']}; from {threshold} on a turn is defective"
+    bad = next((t for t in context if not t["p_defect"] <= options["context_below"]), None)
+    if bad:
+        most = options["context_below"]
+        return f"turn {bad['turn_id']} has p(defect) {bad['p_defect']}, over curate.context_below {most}"
+    chars = sum(len(t["utterance"]) + len(t["response"]) for t in context)
+    for name, found in (("context_turns", len(context)), ("context_chars", chars)):
+        if found > options[name]:
+            return f"are {found:,} {name.partition('_')[2]}, over curate.{name} {options[name]:,}"
+    return None
 
 
 def _views(folder: str, manifest: dict[str, Any]) -> str:
@@ -224,15 +241,6 @@ PROOFS: Final[tuple[Callable[[str, dict[str, Any]], str], ...]] = (
     _answers,
     _views,
 )
-
-
-def view_rows(counts: dict[str, int]) -> dict[str, int]:
-    """Rows that each view must have, by the counts of a stage (`examples.<split>.<kind>`)."""
-    made = {
-        kind: sum(n for k, n in counts.items() if k.startswith("examples.") and k.endswith(f".{kind}"))
-        for kind in KINDS
-    }
-    return {name: sum(made[kind] for kind in view.kinds) for name, view in VIEWS.items()}
 
 
 def _view(folder: str, manifest: dict[str, Any], view: str, record: Record) -> pa.Table:

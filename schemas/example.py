@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from schemas.judgement import BLAMES
+from schemas.judgement import BLAMES, NO_DOMAIN
 from schemas.record import Column, Record
 from schemas.turn import INTERPRETATION, SLOT
 
@@ -19,6 +19,8 @@ PROVENANCE: Final = pa.struct(
     [
         pa.field("turn_ids", pa.list_(pa.string())),
         pa.field("supporting_turns", pa.list_(pa.string())),
+        # Domains that the turns were judged in, as the gates count them.
+        pa.field("domains", pa.list_(pa.string())),
         pa.field("defect_model_id", pa.string()),
         pa.field("correction_model_id", pa.string()),
         pa.field("policies", pa.list_(pa.string())),
@@ -35,14 +37,18 @@ CONTEXT_TURN: Final = pa.struct(
         pa.field("arguments", pa.list_(SLOT)),
         pa.field("response", pa.string()),
         pa.field("p_defect", pa.float64()),
+        # The domain that it was judged in, as the gates count it.
+        pa.field("domain", pa.string()),
     ]
 )
 _CONTEXT: Final = "Answer: turns before it, oldest first, none defective, as {turn_id, utterance, tool, arguments, "
-_CONTEXT_END: Final = "response, p_defect}; null = of another kind"
+_CONTEXT_END: Final = "response, p_defect, domain (as judged)}; null = of another kind"
+
+_DOMAIN: Final = f"Domain that the turn was judged in, as the gates count it; {NO_DOMAIN} = none"
 
 VOTE: Final = Record(
     name="vote",
-    version=2,
+    version=3,
     key=("turn_id",),
     meaning="What one judged turn says its utterance means; pooled over users into an Example.",
     columns=(
@@ -66,6 +72,7 @@ VOTE: Final = Record(
             "key",
         ),
         Column("locale", pa.string(), "BCP 47 tag; null = not logged"),
+        Column("domain", pa.string(), _DOMAIN, None, False),
         Column("utterance", pa.string(), "The utterance as logged", None, False),
         Column("label", INTERPRETATION, "What it means, or the tool call; null = it was answered in words"),
         Column("response", pa.string(), "Answer: what the system said; null = nothing logged, or of another kind"),
@@ -81,7 +88,7 @@ VOTE: Final = Record(
 
 EXAMPLE: Final = Record(
     name="example",
-    version=2,
+    version=3,
     key=("example_id",),
     meaning="One supervised pair, pooled over the users who support it.",
     columns=(
@@ -110,7 +117,7 @@ EXAMPLE: Final = Record(
             "[0, 1]",
         ),
         Column("certified", pa.bool_(), "Every pooled correction was certified; False without one", None, False),
-        Column("provenance", PROVENANCE, "Turns, models and policies behind it", None, False),
+        Column("provenance", PROVENANCE, "Turns, judged domains, models and policies behind it", None, False),
         Column("split", pa.string(), f"One of: {', '.join(SPLITS)}", None, False),
         Column("weight", pa.float64(), "Training weight", "relative", False),
     ),

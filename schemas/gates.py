@@ -11,12 +11,9 @@ from typing import Final
 import pyarrow as pa
 
 from schemas.example import EXAMPLE
-from schemas.judgement import JUDGEMENT
+from schemas.judgement import JUDGEMENT, NO_DOMAIN
 from schemas.record import Column, Record
 from schemas.turn import TURN
-
-# How turns and examples whose label has no domain are counted and named.
-NO_DOMAIN: Final = "(none)"
 
 STAGE_SUMMARY: Final = Record(
     name="stage_summary",

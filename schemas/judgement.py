@@ -12,6 +12,9 @@ from schemas.turn import INTERPRETATION, TIME
 BLAMES: Final = ("asr", "intent", "slots", "action", "unsupported", "none")
 CANDIDATE_SOURCES: Final = ("n-best", "rephrase", "chain", "confirmed", "tool", "reviewer")
 
+# How turns, and examples whose label has no domain, are counted and named.
+NO_DOMAIN: Final = "(none)"
+
 REASON: Final = pa.struct([pa.field("signal", pa.string()), pa.field("contribution", pa.float64())])
 
 JUDGEMENT: Final = Record(
@@ -50,6 +53,12 @@ CORRECTION: Final = Record(
         Column("margin", pa.float64(), "p_correct less the best other candidate's", "[-1, 1]", False),
         Column("accepted", pa.bool_(), "Passed every rule of acceptance for a turn", None, False),
         Column("certified", pa.bool_(), "tau passed its precision bound on later gold", None, False),
-        Column("supporting_turns", pa.list_(pa.string()), "Later turns of the session that agree", None, False),
+        Column(
+            "supporting_turns",
+            pa.list_(pa.string()),
+            "Later turns that agree: the first, and the one it was taken from",
+            None,
+            False,
+        ),
     ),
 )

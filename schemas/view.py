@@ -50,7 +50,7 @@ NLU: Final = Record(
         Column("confidence", pa.float64(), "Mean probability of the label", "[0, 1]", False),
         Column("support", pa.int32(), "Distinct users who support the label", "users", False),
         Column("weight", pa.float64(), "Training weight", "relative", False),
-        Column("provenance", pa.string(), "Turns, models and policies behind it, as JSON", None, False),
+        Column("provenance", pa.string(), "Turns, judged domains, models and policies behind it, as JSON", None, False),
     ),
 )
 
@@ -76,7 +76,7 @@ SFT: Final = Record(
         Column("confidence", pa.float64(), "Mean probability of the completion", "[0, 1]", False),
         Column("support", pa.int32(), "Distinct users who support the completion", "users", False),
         Column("weight", pa.float64(), "Training weight", "relative", False),
-        Column("provenance", pa.string(), "Turns, models and policies behind it, as JSON", None, False),
+        Column("provenance", pa.string(), "Turns, judged domains, models and policies behind it, as JSON", None, False),
     ),
 )
 
@@ -84,13 +84,13 @@ RL: Final = Record(
     name="rl",
     version=1,
     key=("key",),
-    meaning="Prompts whose reward can be checked: the reply is the interpretation, or it is not.",
+    meaning="Prompts whose reward can be checked: the reply is the interpretation, or it is not. No tool calls.",
     columns=(
         Column("key", pa.string(), "example_id, unique over splits and shards", None, False, "key"),
         Column("prompt", pa.list_(PROMPT_MESSAGE), "Messages up to the reply", None, False),
         Column("answer", pa.string(), "The right reply: {domain, intent, slots} as compact JSON", None, False),
         Column("domain", pa.string(), "Domain; null = the NLU has none"),
-        Column("intent", pa.string(), "Intent, or tool name", None, False),
+        Column("intent", pa.string(), "Intent", None, False),
         Column("locale", pa.string(), "BCP 47 tag; null = not logged"),
         Column("kind", pa.string(), f"One of: {', '.join(LABEL_KINDS)}", None, False),
         Column("support", pa.int32(), "Distinct users who support the answer", "users", False),

@@ -30,7 +30,8 @@ def context_turn(utterance: str, response: str, tool: str | None = None, *argume
         "tool": tool,
         "arguments": list(arguments) if tool else None,
         "response": response,
-        "p_defect": 0.25,
+        "p_defect": 0.125,
+        "domain": "tool" if tool else "(none)",
     }
 
 
@@ -55,6 +56,7 @@ def example(example_id: str, **fields: Any) -> dict[str, Any]:
         "provenance": {
             "turn_ids": [f"{example_id}-turn"],
             "supporting_turns": [],
+            "domains": [fields.get("domain") or "(none)"],
             "defect_model_id": "defect",
             "correction_model_id": "correction",
             "policies": ["p1"],

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import pyarrow as pa
-
 from pipeline.explain.release import Release
-from pipeline.explain.voters import Voters, silence
+from pipeline.explain.tables import Place, StageTables
+from pipeline.explain.voters import Voters, outcome_of
 from pipeline.transforms.votes import VoteOptions
 
 _VOTE: Final = ("kind", "label", "response", "split", "locale", "probability", "certified")
@@ -15,15 +14,17 @@ _NOTHING: Final = {"vote": None, "example": None, "places": [], "quarantine": No
 
 
 def became(
-    release: Release, own: tuple[pa.Table, pa.Table, pa.Table], voters: Voters, options: VoteOptions
+    tables: StageTables, release: Release, place: Place, turn_id: str, voters: Voters, options: VoteOptions
 ) -> dict[str, Any]:
     """The outcome of a turn, as stages curate and release count it, and the example that it went into.
 
     Parameters
     ----------
+    tables : StageTables
     release : Release
-    own : tuple of pyarrow.Table
-        The turn, its judgement and its corrections.
+    place : Place
+        The turn's.
+    turn_id : str
     voters : Voters
         Those of its words.
     options : VoteOptions
@@ -34,10 +35,9 @@ def became(
         `outcome, vote, example, places, quarantine, carried`. Where the example's domain is quarantined the turn's
         example is withheld: it has no places, and `carried` is the example of the same id that stands for it, if any.
     """
-    turn_id = own[0]["turn_id"][0].as_py()
     at = voters.vote_of(turn_id)
     if at is None:
-        return {"outcome": next(iter(silence(*own, options))), **_NOTHING}
+        return {"outcome": outcome_of(tables, place, options), **_NOTHING}
     vote = voters.votes.slice(at, 1).to_pylist()[0]
     told = {name: vote[name] for name in _VOTE} | {"context": [turn["turn_id"] for turn in vote["context"] or []]}
     example = voters.example_of(turn_id)
@@ -69,7 +69,7 @@ def labels(release: Release, told: dict[str, Any]) -> dict[str, Any]:
     """`Voters.describe` with the labels that quarantine kept out of the release."""
 
     def label(held: dict[str, Any]) -> dict[str, Any]:
-        withheld = held["outcome"] == "kept" and release.quarantine_of(held["label"]) is not None
+        withheld = held["outcome"] == "kept" and release.quarantine_by((held["label"] or {}).get("domain")) is not None
         return held | {"outcome": "quarantined"} if withheld else held
 
     return told | {"labels": [label(held) for held in told["labels"]]}

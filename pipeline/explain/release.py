@@ -14,7 +14,8 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import ConfigError, InputError, StageError
 from pipeline.publish import publisher
-from schemas import NO_DOMAIN
+from pipeline.transforms.withheld import withheld_for
+from schemas import EXAMPLE, NO_DOMAIN
 
 # An id may be cut to so many characters: 32 bits, enough for one among a hundred thousand most of the time.
 SHORTEST_PREFIX: Final = 8
@@ -40,11 +41,17 @@ class Release:
         """Its quarantined domains, and the release that their examples are from; see pipeline/gates/quarantine.py."""
         return dict(self.manifest.get("quarantine") or {"domains": {}, "carried_from": None})
 
-    def quarantine_of(self, label: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The quarantine of the domain of a label; None where there is none."""
-        domain = (label or {}).get("domain") or NO_DOMAIN
-        entry = self.quarantine["domains"].get(domain)
-        return None if entry is None else {"domain": domain, "carried_from": self.quarantine["carried_from"], **entry}
+    def quarantine_of(self, example: dict[str, Any]) -> dict[str, Any] | None:
+        """The quarantine that an example falls under, by its label, its turns or its context; None = under none."""
+        table = pa.Table.from_pylist([example], schema=EXAMPLE.schema)
+        domain = withheld_for(table, tuple(self.quarantine["domains"]))[0].as_py()
+        return None if domain is None else self.quarantine_by(domain)
+
+    def quarantine_by(self, domain: str | None) -> dict[str, Any] | None:
+        """The quarantine of a domain; None where there is none."""
+        name = domain or NO_DOMAIN
+        entry = self.quarantine["domains"].get(name)
+        return None if entry is None else {"domain": name, "carried_from": self.quarantine["carried_from"], **entry}
 
     def find(self, name: str) -> dict[str, Any] | None:
         """The example of this id, or the only one whose id begins so; None where there is none.

@@ -83,10 +83,11 @@ def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any],
     wanted = options["answer_min_users" if is_answer else "min_users"]
     agreement = "" if words["agreement"] is None else f"agreement {words['agreement']:.2f}, "
     sentences = {
-        "no_consent": "its user does not allow learning from it",
+        "no_consent": "its user does not allow learning from it, or from a turn that supports its correction",
         "no_words": "nothing is left of the utterance without punctuation",
         "uncertain": _uncertain(judgement, options["confirm_below"]),
-        "outside_split": f"its time is on the other side of curate.test_from {options['test_from']} than its user",
+        "outside_split": "its time, or that of a turn that supports its correction, is on the other side of "
+        f"curate.test_from {options['test_from']} than its user",
         "below_support": f"its label has {counted(words['for'] or 0, 'user')}, {wanted} are wanted",
         "disagreement": f"{agreement}{options['min_agreement']:.2f} is wanted",
         "outvoted": "more users mean another thing by these words (or as many, and likelier)",

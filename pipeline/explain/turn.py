@@ -59,7 +59,7 @@ def explain_turn(tables: StageTables, release: Release, place: Place, voters: Vo
     signals = tables.read("signals", place.bucket, np.array([place.row]))
     meant = candidates(own[2], signals, ids[at:], defective, release)
     voters = voters or voters_of(tables, release, turn["utterance"])
-    became = fate.became(release, own, voters, vote_options(curate_options(release)))
+    became = fate.became(tables, release, place, turn["turn_id"], voters, vote_options(curate_options(release)))
     marks = {
         "supports": pointed_at(meant, "supporting_turns"),
         "gives": pointed_at(meant, "taken_from"),

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from features.text import flat, mapped, normalise
 from pipeline.config import CurateOptions
-from pipeline.explain.tables import I64, StageTables
+from pipeline.explain.tables import I64, Place, StageTables
 from pipeline.jobs.curate import pool_options, vote_options
 from pipeline.transforms.pool import pool, standing
-from pipeline.transforms.votes import VoteOptions, votes
+from pipeline.transforms.votes import VoteOptions, vote_outcomes, votes
 from schemas import EXAMPLE, VOTE
 
 
@@ -134,23 +134,19 @@ def _of_bucket(
     whole = tables.subjects(bucket, rows)
     turns, judgements, corrections = tables.judged(bucket, whole)
     cast, _ = votes(turns, judgements, corrections, options)
-    own = pa.array(np.isin(whole, rows))
-    turns, judgements = turns.filter(own), judgements.filter(own)
+    own = np.isin(whole, rows)
+    outcomes = vote_outcomes(turns, judgements, corrections, options)[own]
+    turns, judgements = turns.filter(pa.array(own)), judgements.filter(pa.array(own))
     cast = cast.filter(pc.is_in(cast["turn_id"], value_set=flat(turns["turn_id"])))
-    quiet = pc.invert(pc.is_in(turns["turn_id"], value_set=flat(cast["turn_id"])))
-    why = silence(turns.filter(quiet), judgements.filter(quiet), corrections, options)
+    why = dict(Counter(outcomes[outcomes != "vote"].tolist()))
     return turns.select(["turn_id", "subject_id"]), judgements, cast, why
 
 
-def silence(turns: pa.Table, judgements: pa.Table, corrections: pa.Table, options: VoteOptions) -> dict[str, int]:
-    """Why turns that cast no vote cast none: outcomes of stage curate to turns.
-
-    Without its subject's others a turn may look like one that votes; then it was not sure enough among them.
-    """
-    own = corrections.filter(pc.is_in(corrections["turn_id"], value_set=flat(turns["turn_id"])))
-    outcomes = votes(turns, judgements, own, options)[1]
-    unsure = outcomes.pop("vote", 0)
-    return dict(Counter(outcomes) + Counter({"uncertain": unsure}))
+def outcome_of(tables: StageTables, place: Place, options: VoteOptions) -> str:
+    """Why a turn cast no vote, or `vote`: it may hang on its subject's other turns, so they are looked at too."""
+    whole = tables.subjects(place.bucket, np.array([place.row]))
+    outcomes = vote_outcomes(*tables.judged(place.bucket, whole), options)
+    return str(outcomes[np.searchsorted(whole, place.row)])
 
 
 def saying(utterances: pa.DictionaryArray, words: str) -> I64:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import VerifyError
-from pipeline.transforms.counts import domain_names
+from pipeline.transforms.withheld import withheld_for
 from schemas import EXAMPLE
 from schemas.expectations import DOMAIN, SUITES
 
@@ -43,7 +43,9 @@ def prove_gates(manifest: dict[str, Any]) -> str:
 
 
 def prove_quarantine(folder: str, manifest: dict[str, Any], lineage: pa.Table) -> None:
-    """No example of a quarantined domain is there but those carried over, and they are the parent's.
+    """No example that a quarantined domain has part in is there but those carried over, and they are the parent's.
+
+    It has part by the example's label, or by a turn behind it or in its context; see `pipeline.transforms.withheld`.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ def prove_quarantine(folder: str, manifest: dict[str, Any], lineage: pa.Table) -
         At the first claim that does not hold.
     """
     told, source = manifest["quarantine"]["domains"], manifest["quarantine"]["carried_from"]
-    names = domain_names(lineage["domain"])
+    names = withheld_for(lineage, tuple(told))
     rows = {row["values"]: row["counts"] for row in names.value_counts().to_pylist()}
     for domain, entry in told.items():
         if rows.get(domain, 0) != entry["carried"]:
@@ -77,7 +79,7 @@ def prove_quarantine(folder: str, manifest: dict[str, Any], lineage: pa.Table) -
     if counts.get("carried", 0) and source is None:
         raise VerifyError("quarantine: examples were carried over, but no release is named that they are from")
     if counts.get("carried", 0):
-        _compare(folder, source, lineage.filter(pc.is_in(names, value_set=pa.array(list(told), pa.string()))))
+        _compare(folder, source, lineage.filter(pc.is_valid(names)))
 
 
 def _compare(folder: str, source: str, carried: pa.Table) -> None:

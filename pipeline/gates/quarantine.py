@@ -1,15 +1,16 @@
 """Which domains are quarantined, why, and what that means for a release.
 
 Where a domain is quarantined its new examples are left out of the release, and the examples of that domain in the
-parent release, its last good ones, are carried over. It is told in one form, as `quarantine` in the manifest:
+parent release, its last good ones, are carried over. An example is of the domain of its label, and of those that its
+voting turns and the turns of its context were judged in (`pipeline.transforms.withheld`); it is counted for one of
+them. It is told in one form, as `quarantine` in the manifest:
 
     {"domains": {"music": {"checks": [{"gate": "domains: not nearly all turns are defective",
                                        "observed": 0.97, "bound": 0.9}],
                            "turns": 1234, "withheld": 31, "carried": 12, "carried_dropped": 3, "advice": "..."}},
      "carried_from": "<release id of the parent>" or null}
 
-and `domains` alone as `quarantined` in the facts of stage release. An example is of the domain of its label; examples
-whose label has none are of `(none)`.
+and `domains` alone as `quarantined` in the facts of stage release. What has no domain is of `(none)`.
 """
 
 from __future__ import annotations
@@ -77,17 +78,23 @@ def quarantined(gates: Iterable[Mapping[str, Any]], domains: pa.Table) -> dict[s
     return {name: out[name] for name in sorted(out)}
 
 
-def left(quarantine: Mapping[str, Any], domains: pa.Table) -> dict[str, Any]:
+def left(quarantine: Mapping[str, Any], outcomes: Mapping[str, int]) -> dict[str, Any]:
     """The gate row that says that quarantine leaves something to release.
+
+    Parameters
+    ----------
+    quarantine : mapping
+        As `quarantined` gives it.
+    outcomes : mapping
+        Outcome to examples of stage release.
 
     Raises
     ------
     GateError
-        If there are examples, all of quarantined domains: then the run is at fault, not a domain.
+        If there are examples, all withheld: then the run is at fault, not a domain.
     """
-    rows = {d["domain"]: d["examples"] for d in domains.to_pylist()}
-    kept = sum(n for domain, n in rows.items() if domain not in quarantine)
-    if not kept and sum(rows.values()):
+    examples, kept = outcomes.get("in", 0), outcomes.get("kept", 0)
+    if examples and not kept:
         reasons = "; ".join(reason(domain, entry) for domain, entry in quarantine.items())
         raise GateError(
             f"gate domains: every domain that has examples is quarantined: {reasons}. Nothing was published; the last "
@@ -97,7 +104,7 @@ def left(quarantine: Mapping[str, Any], domains: pa.Table) -> dict[str, Any]:
         "gate": "domains: quarantine leaves examples, where there are any",
         "scope": WHOLE,
         "passed": True,
-        "examples": sum(rows.values()),
+        "examples": examples,
         "left": kept,
     }
 

@@ -52,7 +52,7 @@ def run(context: Context) -> None:
 def vote_options(options: CurateOptions) -> VoteOptions:
     """What of the configuration decides which turns vote."""
     test_from = parse_time(options.test_from, "curate.test_from") if options.test_from else None
-    context = ContextOptions(options.context_turns, options.context_chars)
+    context = ContextOptions(options.context_turns, options.context_chars, options.context_below)
     return VoteOptions(options.confirm_below, options.test_share, context, test_from)
 
 

@@ -80,6 +80,8 @@ def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
     tally.say("")
     released, carried_from = _settle(context, config, tuple(domains), parent)
     told = context.workspace.counts("release")
+    outcomes = by_outcome(told)
+    gates.append(left(domains, outcomes))
     gates.append(closes("release", told, context.workspace.facts("curate")["kept"]))
     domains = counted(domains, told)
     for name, entry in domains.items():
@@ -87,7 +89,6 @@ def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
             f"release: quarantined {reason(name, entry)}: {entry['withheld']:,} new example(s) left out, "
             f"{entry['carried']:,} carried over; {entry['advice']}"
         )
-    outcomes = by_outcome(told)
     rows = outcomes.get("kept", 0) + outcomes.get("carried", 0)
     return Passed(gates, {"domains": domains, "carried_from": carried_from}, released, rows)
 
@@ -114,8 +115,7 @@ def _check(context: Context, config: dict[str, Any]) -> tuple[list[dict[str, Any
         gates += evaluate(suite, table, settings)
         storage.write_bytes(storage.join(workspace.stage("release"), GATES_FILE), storage.readable_json(gates))
         enforce(gates)
-    quarantine = quarantined(gates, domains)
-    return [*gates, left(quarantine, domains)], quarantine
+    return gates, quarantined(gates, domains)
 
 
 def _sample(context: Context, kept: dict[str, int], wished: int) -> dict[str, int]:
@@ -181,7 +181,7 @@ def _write_unchanged(context: Context) -> None:
     workspace = context.workspace
     made = workspace.counts("curate")
     kept = by_outcome(made, closing=True).get("kept", 0)
-    detail = {k: n for k, n in by_outcome(made).items() if k.startswith(("examples.", "bytes."))}
+    detail = {k: n for k, n in by_outcome(made).items() if k.startswith(("examples.", "tool_calls.", "bytes."))}
     table = counts("release", {"in": kept, "kept": kept, "quarantined": 0}, detail)
     storage.write_table(storage.join(workspace.stage("release"), "counts.parquet"), table)
 

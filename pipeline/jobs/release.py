@@ -18,9 +18,10 @@ from pipeline.publish import publisher
 from pipeline.transforms.ingest import Place
 from pipeline.transforms.shards import ReadBuckets, ShardPlan, WriteDeadLetters, WriteShard, plan
 from pipeline.transforms.shuffle import Shuffle
-from pipeline.verify import verify, view_rows
+from pipeline.verify import verify
 from pipeline.version import code_version
 from pipeline.writers.card import card
+from pipeline.writers.views import view_rows
 from schemas import DEAD_LETTER, EXAMPLE, FILE, SPLITS, TURN
 
 _COUNTED: Final = ("ingest", "signals", "label", "curate", "release")

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from features.hashing import hash64, hash128_hex, join, strings
 from features.interpretation import flatten, list_offsets
 from features.text import flat
+from pipeline.transforms.counts import domain_names
 from schemas import CONTEXT_TURN, TOOL_DOMAIN
 
 I64 = npt.NDArray[np.int64]
@@ -31,26 +32,28 @@ class ContextOptions:
     turns : int
     chars : int
         Code points of utterances and responses.
+    below : float
+        Highest p(defect) of a turn in it.
     """
 
     turns: int
     chars: int
+    below: float
 
 
 def well_formed(entries: pa.StructArray) -> Mask:
     """Interpretations that can be a label, shape (m,): with an intent; a tool call also with a name for every argument.
 
-    An argument without a name could only be left out, and the call would be another.
+    A blank intent is none. An argument without a name could only be left out, and the call would be another.
     """
-    intent = pc.struct_field(entries, "intent")
+    named = _true(pc.not_equal(pc.utf8_trim_whitespace(pc.struct_field(entries, "intent")), ""))
     slots = pc.struct_field(entries, "slots")
     tool = is_tool(entries)
     if not tool.any():
-        return _true(pc.is_valid(intent))
+        return named
     offsets = list_offsets(slots)
     nameless = np.concatenate([[0], np.cumsum(strings(slots.flatten().field("name")) == "")])
-    broken = (nameless[offsets[1:]] > nameless[offsets[:-1]]) | (strings(intent) == "")
-    return _true(pc.is_valid(intent)) & ~(tool & broken)
+    return named & ~(tool & (nameless[offsets[1:]] > nameless[offsets[:-1]]))
 
 
 def is_tool(entries: pa.StructArray) -> Mask:
@@ -107,7 +110,8 @@ def contexts(
     """The turns before each of `rows`, as far back as they can stand in a training example.
 
     Going back it ends at the session's first turn or where the conversation changes, at a turn that was judged
-    defective, whose consent is refused, that got no words or an ill-formed tool call, and where an option says so.
+    defective or has a p(defect) over `options.below`, whose outcome is logged as other than answered, whose consent is
+    refused, that got no words or an ill-formed tool call, and where another option says so.
 
     Parameters
     ----------
@@ -149,6 +153,8 @@ def _first(turns: pa.Table, judgements: pa.Table, executed: I64, options: Contex
     begins[1:] = names[1:] != names[:-1]
     start = np.maximum.accumulate(np.where(begins, at, 0)) if n else at
     unfit = _true(flat(judgements["is_defect"])) | _true(pc.equal(flat(turns["consent"]), False)) | ~said(turns)
+    unfit |= ~(flat(judgements["p_defect"]).to_numpy() <= options.below)
+    unfit |= _true(pc.not_equal(flat(turns["outcome"]), "answered"))
     unfit |= _acted_on_tool(turns) & ~tool_calls(turns, executed)
     after = np.concatenate([[0], np.maximum.accumulate(np.where(unfit, at + 1, 0))])[:n]
     sizes = [pc.fill_null(pc.utf8_length(flat(turns[c])), 0).to_numpy() for c in ("utterance", "response")]
@@ -175,6 +181,7 @@ def _held(turns: pa.Table, judgements: pa.Table, executed: I64, rows: I64) -> pa
         pc.struct_field(call, "slots"),
         flat(turns["response"]).take(at),
         flat(judgements["p_defect"]).take(at),
+        domain_names(flat(judgements["domain"]).take(at)),
     ]
     return pa.StructArray.from_arrays(columns, fields=list(CONTEXT_TURN))
 

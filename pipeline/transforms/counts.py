@@ -43,10 +43,9 @@ def domain_names(domain: pa.ChunkedArray) -> pa.Array:
     return pc.if_else(pc.equal(held, ""), NO_DOMAIN, held)
 
 
-def examples_by_domain(outcome: str, examples: pa.Table) -> dict[tuple[str, str | None], int]:
-    """(outcome, domain of the label) to rows, for COUNT rows."""
-    found = domain_names(examples["domain"]).value_counts().to_pylist()
-    return {(outcome, row["values"]): row["counts"] for row in found}
+def rows_by_domain(outcome: str, domain: pa.Array) -> dict[tuple[str, str | None], int]:
+    """(outcome, domain) to rows, for COUNT rows; `domain` has one name a row."""
+    return {(outcome, row["values"]): row["counts"] for row in domain.value_counts().to_pylist()}
 
 
 def add_up(tables: Iterable[pa.Table]) -> pa.Table:

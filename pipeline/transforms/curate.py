@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import storage, tally
-from pipeline.transforms.counts import counts, examples_by_domain
+from pipeline.transforms.counts import counts, domain_names, rows_by_domain
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
 from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
@@ -66,7 +66,8 @@ class PoolVotes(SideBySide):
         number, table = bucket
         examples, outcomes = pool(table, self._options)
         write_bucket(self._folder, number, examples, EXAMPLE)
-        return [counts("curate", outcomes, examples_by_kind(examples), examples_by_domain("examples", examples))]
+        by_label = rows_by_domain("examples", domain_names(examples["domain"]))
+        return [counts("curate", outcomes, examples_by_kind(examples), by_label)]
 
 
 class Curate(beam.PTransform):

@@ -121,6 +121,7 @@ def _frame(votes: pa.Table) -> pd.DataFrame:
         "split",
         "pool_key",
         "label_id",
+        "domain",
         "utterance",
         "kind",
         "blame",
@@ -256,6 +257,7 @@ def _provenance(votes: pa.Table, rows: pd.DataFrame, group: npt.NDArray[np.int64
     columns = [
         _lists(group, rows["turn_id"], n),
         _lists(np.repeat(group, lengths), pd.Series(strings(lists.flatten())), n),
+        _lists(group, rows["domain"], n),
         pa.repeat(options.defect_model_id, n),
         pa.repeat(options.correction_model_id, n),
         _lists(group[rows["policy"].notna()], rows["policy"].dropna(), n),

@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 
 from features.text import flat, normalise
 from pipeline import storage
-from pipeline.transforms.counts import counts, domain_names, examples_by_domain
+from pipeline.transforms.counts import counts, rows_by_domain
 from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
+from pipeline.transforms.withheld import withheld_for
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import EXAMPLE
 
@@ -46,10 +47,6 @@ class CarryOptions:
     same_split: bool
 
 
-def _among(domain: pa.ChunkedArray, domains: tuple[str, ...]) -> pa.Array:
-    return pc.is_in(domain_names(domain), value_set=pa.array(domains, pa.string()))
-
-
 def _marked(examples: pa.Table, carried: bool) -> pa.Table:
     """With the words that examples are pooled by, and where they come from."""
     words = normalise(examples["utterance"])
@@ -58,7 +55,7 @@ def _marked(examples: pa.Table, carried: bool) -> pa.Table:
 
 @beam.typehints.with_output_types(pa.Table)
 class KeepExamples(beam.DoFn):
-    """Bucket numbers to new examples of other domains; counts go to the tag `counts`."""
+    """Bucket numbers to new examples that no quarantined domain has part in; counts go to the tag `counts`."""
 
     def __init__(self, folder: str, domains: tuple[str, ...]) -> None:
         self._folder, self._domains = folder, domains
@@ -66,17 +63,17 @@ class KeepExamples(beam.DoFn):
     def process(self, bucket: int) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
         """One bucket."""
         examples = storage.read_table(bucket_path(self._folder, bucket), EXAMPLE.schema)
-        held = _among(examples["domain"], self._domains)
-        out = examples.filter(held)
-        closing = {"in": examples.num_rows, "quarantined": out.num_rows}
-        domains = examples_by_domain("quarantined", out)
+        domain = withheld_for(examples, self._domains)
+        out = domain.drop_null()
+        closing = {"in": examples.num_rows, "quarantined": len(out)}
+        domains = rows_by_domain("quarantined", out)
         yield beam.pvalue.TaggedOutput("counts", counts("release", closing, domains=domains))
-        yield _marked(examples.filter(pc.invert(held)), carried=False)
+        yield _marked(examples.filter(pc.is_null(domain)), carried=False)
 
 
 @beam.typehints.with_output_types(pa.Table)
 class ReadCarried(beam.DoFn):
-    """Lineage files of the parent to its examples of quarantined domains; counts go to the tag `counts`."""
+    """Lineage files of the parent to its examples that one has part in; counts go to the tag `counts`."""
 
     def __init__(self, options: CarryOptions) -> None:
         self._options = options
@@ -84,9 +81,10 @@ class ReadCarried(beam.DoFn):
     def process(self, path: str) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
         """One file."""
         table = storage.read_table(path, EXAMPLE.schema)
-        found = table.filter(_among(table["domain"], self._options.domains))
+        domains = self._options.domains
+        found = table.filter(pc.is_valid(withheld_for(table, domains)))
         reason = self._dropped(found)
-        yield beam.pvalue.TaggedOutput("counts", dropped(found, reason))
+        yield beam.pvalue.TaggedOutput("counts", dropped(found, reason, domains))
         yield _marked(found.filter(pa.array(reason == "")), carried=True)
 
     def _dropped(self, examples: pa.Table) -> npt.NDArray[np.object_]:
@@ -101,14 +99,13 @@ class ReadCarried(beam.DoFn):
         return np.select([other, answer, low], ["other_split", "answer", "below_minimum"], "").astype(object)
 
 
-def dropped(examples: pa.Table, reason: npt.NDArray[np.object_]) -> pa.Table:
+def dropped(examples: pa.Table, reason: npt.NDArray[np.object_], domains: tuple[str, ...]) -> pa.Table:
     """COUNT rows of examples that are not carried over."""
     gone = examples.filter(pa.array(reason != ""))
     names, numbers = np.unique(reason[reason != ""].astype(str), return_counts=True)
     detail = {f"carried_dropped.{n}": int(k) for n, k in zip(names, numbers, strict=True)}
-    return counts(
-        "release", {}, {"carried_dropped": gone.num_rows, **detail}, examples_by_domain("carried_dropped", gone)
-    )
+    of = rows_by_domain("carried_dropped", withheld_for(gone, domains))
+    return counts("release", {}, {"carried_dropped": gone.num_rows, **detail}, of)
 
 
 @beam.typehints.with_output_types(pa.Table)
@@ -119,8 +116,8 @@ class Settle(beam.DoFn):
     label a split, and none that train has stands in test.
     """
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, domains: tuple[str, ...]) -> None:
+        self._folder, self._domains = folder, domains
 
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
         """One bucket."""
@@ -129,14 +126,14 @@ class Settle(beam.DoFn):
         new = flat(table[_WORDS]).filter(pa.array(~carried))
         said = pc.is_in(table[_WORDS], value_set=new).to_numpy().astype(bool)
         reason = np.where(carried & said, "same_words", "").astype(object)
-        yield dropped(table, reason)
+        yield dropped(table, reason, self._domains)
         stays = pa.array(reason == "")
         examples = table.filter(stays).select(EXAMPLE.names).sort_by("example_id")
         old = table.filter(pa.array(carried & ~said))
         write_bucket(self._folder, number, examples, EXAMPLE)
         detail = {"carried": old.num_rows, **examples_by_kind(examples)}
         closing = {"kept": examples.num_rows - old.num_rows}
-        yield counts("release", closing, detail, examples_by_domain("carried", old))
+        yield counts("release", closing, detail, rows_by_domain("carried", withheld_for(old, self._domains)))
 
 
 class Quarantine(beam.PTransform):
@@ -145,7 +142,7 @@ class Quarantine(beam.PTransform):
     def __init__(self, examples: str, folder: str, options: CarryOptions, buckets: int, mode: str, spill: str) -> None:
         super().__init__()
         self._keep, self._carry = KeepExamples(examples, options.domains), ReadCarried(options)
-        self._settle = Settle(folder)
+        self._settle = Settle(folder, options.domains)
         self._buckets, self._mode, self._spill = buckets, mode, spill
 
     def expand(self, inputs: tuple[beam.PCollection, beam.PCollection]) -> beam.PCollection:

@@ -17,7 +17,7 @@ from features.text import flat
 from pipeline import storage, tally
 from pipeline.transforms.ingest import by_place
 from pipeline.transforms.write import bucket_path
-from pipeline.writers.views import VIEWS
+from pipeline.writers.views import VIEWS, tool_calls_by_kind
 from schemas import DEAD_LETTER, EXAMPLE, FILE, SPLITS, Record
 
 
@@ -94,11 +94,11 @@ def text_bytes(examples: pa.Table) -> int:
 
 
 def examples_by_kind(examples: pa.Table) -> dict[str, int]:
-    """Rows a split and kind, and bytes a split, which the number of shards follows from."""
+    """Rows a split and kind, those of tool calls too, and bytes a split, which the number of shards follows from."""
     found = examples.select(["split", "kind"]).to_pandas().value_counts().items()
     detail = {f"examples.{split}.{kind}": n for (split, kind), n in found}
     sizes = {f"bytes.{s}": text_bytes(examples.filter(pc.equal(examples["split"], s))) for s in SPLITS}
-    return detail | sizes
+    return detail | tool_calls_by_kind(examples) | sizes
 
 
 @beam.typehints.with_output_types(pa.Table)

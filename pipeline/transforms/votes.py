@@ -15,6 +15,7 @@ from features.hashing import hash64, shares, strings
 from features.interpretation import flatten, list_offsets
 from features.text import flat, normalise
 from pipeline.transforms.answers import ContextOptions, answer_ids, answered, contexts, tool_calls, well_formed
+from pipeline.transforms.counts import domain_names
 from pipeline.transforms.pool import KEY_SEPARATOR
 from schemas import VOTE
 
@@ -65,49 +66,31 @@ def votes(
 
     A turn with an accepted correction votes for it. One with p(defect) <= `confirm_below` votes for what was executed;
     if it is an agent's, for its answer or tool call, with the turns before it, and only if it was not judged defective.
-    An interpretation that is not `well_formed` is no label, so it gets no vote. Outcomes of the others, the first that
-    holds: `no_consent`, `no_words` (nothing is left of the utterance without punctuation), `uncertain`,
-    `outside_split` (a train user's turn after the cut in time, or a test user's before it).
+    An interpretation that is not `well_formed`, as one with a blank intent, is no label, so it gets no vote.
+    Outcomes of the others, the first that holds: `no_consent`, `no_words` (nothing is left of the utterance without
+    punctuation), `uncertain`, `outside_split` (a train user's turn after the cut in time, or a test user's before it).
+    A correction holds what its supporting turns say, so it has no vote either where one of them is without consent or
+    on the other side of the cut.
 
     Parameters
     ----------
     turns, judgements : pyarrow.Table
-        Rows of the same turns in the same order; of the turns at least the columns of `TURN_READS`.
+        Rows of the same turns of whole subjects in the same order; of the turns at least the columns of `TURN_READS`.
     corrections : pyarrow.Table
         Correction rows of these turns, at least the columns of `CORRECTION_READS`.
     options : VoteOptions
     """
-    n = turns.num_rows
-    named = pa.array(well_formed(flat(corrections["interpretation"])), pa.bool_())
-    accepted = corrections.filter(pc.and_(corrections["accepted"], named))
-    at = pc.index_in(accepted["turn_id"], value_set=flat(judgements["turn_id"])).to_numpy()
-    correction = np.full(n, -1, np.int64)
-    correction[at] = np.arange(len(at))
-    executed = _executed(turns)
-    corrected = correction >= 0
-    sure = judgements["p_defect"].to_numpy() <= options.confirm_below
-    confirmed = ~corrected & (executed >= 0) & ~tool_calls(turns, executed) & sure
-    defect = judgements["is_defect"].to_numpy()
-    answers = ~corrected & answered(turns, executed) & sure & ~defect
-    words = normalise(turns["utterance"])
-    split, inside = _split(turns, options)
-
-    outcome = np.select(
-        [
-            pc.equal(flat(turns["consent"]), False).fill_null(False).to_numpy(zero_copy_only=False),
-            strings(words) == "",
-            ~(corrected | confirmed | answers),
-            ~inside,
-        ],
-        ["no_consent", "no_words", "uncertain", "outside_split"],
-        "vote",
-    )
+    outcome, voters = _decide(turns, judgements, corrections, options)
     names, numbers = np.unique(outcome, return_counts=True)
-    rows = np.flatnonzero(outcome == "vote")
-    kind = np.select([corrected, answers], ["correction", "answer"], "confirmation").astype(object)
-    voters = _Voters(rows, kind[rows], correction[rows], executed)
-    table = _table(turns, judgements, accepted, words, split, voters, options.context)
+    table = _table(turns, judgements, voters, options.context)
     return table, dict(zip(names.tolist(), numbers.tolist(), strict=True))
+
+
+def vote_outcomes(
+    turns: pa.Table, judgements: pa.Table, corrections: pa.Table, options: VoteOptions
+) -> npt.NDArray[np.str_]:
+    """What became of each turn, shape (n,): `vote`, or why it cast none. Parameters as of `votes`."""
+    return _decide(turns, judgements, corrections, options)[0]
 
 
 @dataclass(frozen=True)
@@ -119,15 +102,76 @@ class _Voters:
     rows : numpy.ndarray of int64, shape (k,)
     kind : numpy.ndarray of object, shape (k,)
     correction : numpy.ndarray of int64, shape (k,)
-        Row of the accepted correction; -1 = none.
+        Row in `accepted`; -1 = none.
+    accepted : pyarrow.Table
+        Accepted Correction rows.
     executed : numpy.ndarray of int64, shape (n,)
         Of every turn, see `_executed`.
+    words : pyarrow.StringArray, shape (n,)
+        Normalised utterance of every turn.
+    split : numpy.ndarray of object, shape (n,)
+        Of every turn.
     """
 
     rows: npt.NDArray[np.int64]
     kind: npt.NDArray[np.object_]
     correction: npt.NDArray[np.int64]
+    accepted: pa.Table
     executed: npt.NDArray[np.int64]
+    words: pa.Array
+    split: npt.NDArray[np.object_]
+
+
+def _decide(
+    turns: pa.Table, judgements: pa.Table, corrections: pa.Table, options: VoteOptions
+) -> tuple[npt.NDArray[np.str_], _Voters]:
+    """The outcome of each turn, and the turns that vote."""
+    named = pa.array(well_formed(flat(corrections["interpretation"])), pa.bool_())
+    accepted = corrections.filter(pc.and_(corrections["accepted"], named))
+    at = pc.index_in(accepted["turn_id"], value_set=flat(judgements["turn_id"])).to_numpy()
+    correction = np.full(turns.num_rows, -1, np.int64)
+    correction[at] = np.arange(len(at))
+    executed = _executed(turns)
+    corrected = correction >= 0
+    sure = judgements["p_defect"].to_numpy() <= options.confirm_below
+    confirmed = ~corrected & (executed >= 0) & ~tool_calls(turns, executed) & sure
+    answers = ~corrected & answered(turns, executed) & sure & ~judgements["is_defect"].to_numpy()
+    words = normalise(turns["utterance"])
+    split, inside = _split(turns, options)
+    refused = pc.equal(flat(turns["consent"]), False).fill_null(False).to_numpy(zero_copy_only=False)
+    support = _support(turns, accepted, at)
+    outcome = np.select(
+        [
+            _with_support(refused, support),
+            strings(words) == "",
+            ~(corrected | confirmed | answers),
+            _with_support(~inside, support),
+        ],
+        ["no_consent", "no_words", "uncertain", "outside_split"],
+        "vote",
+    )
+    rows = np.flatnonzero(outcome == "vote")
+    kind = np.select([corrected, answers], ["correction", "answer"], "confirmation").astype(object)
+    return outcome, _Voters(rows, kind[rows], correction[rows], accepted, executed, words, split)
+
+
+def _support(
+    turns: pa.Table, accepted: pa.Table, at: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows of corrected turns, and beside each the row of a turn that supports its correction."""
+    lists = flat(accepted["supporting_turns"])
+    owner = np.repeat(at, np.diff(list_offsets(lists)))
+    support = pc.index_in(lists.flatten(), value_set=flat(turns["turn_id"]))
+    found = pc.is_valid(support).to_numpy(zero_copy_only=False)
+    return owner[found], support.drop_null().to_numpy()
+
+
+def _with_support(unfit: Mask, support: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]) -> Mask:
+    """Turns that are unfit, or that have a correction with the support of an unfit one, shape (n,)."""
+    out = unfit.copy()
+    owner, by = support
+    out[owner[unfit[by]]] = True
+    return out
 
 
 def _executed(turns: pa.Table) -> npt.NDArray[np.int64]:
@@ -149,20 +193,13 @@ def _split(turns: pa.Table, options: VoteOptions) -> tuple[npt.NDArray[np.object
     return names, later.to_numpy(zero_copy_only=False) == test
 
 
-def _table(
-    turns: pa.Table,
-    judgements: pa.Table,
-    accepted: pa.Table,
-    words: pa.Array,
-    split: npt.NDArray[np.object_],
-    voters: _Voters,
-    context: ContextOptions,
-) -> pa.Table:
+def _table(turns: pa.Table, judgements: pa.Table, voters: _Voters, context: ContextOptions) -> pa.Table:
     """VOTE rows of the turns that vote."""
+    accepted = voters.accepted
     rows, own = voters.rows, pa.array(voters.rows)
     is_correction = voters.kind == "correction"
     position = pa.array(np.maximum(voters.correction, 0), mask=~is_correction)
-    label = _labels(turns, accepted, voters, position)
+    label = _labels(turns, voters, position)
     single = pa.ListArray.from_arrays(pa.array(np.arange(len(rows) + 1), pa.int32()), label)
     locale = flat(turns["locale"]).take(own)
     p_correct = flat(accepted["p_correct"]).take(position)
@@ -172,10 +209,11 @@ def _table(
     plain = {
         "turn_id": turns["turn_id"].take(own),
         "subject_id": turns["subject_id"].take(own),
-        "split": pa.array(split[rows], pa.string()),
-        "pool_key": pc.binary_join_element_wise(locale.fill_null(""), words.take(own), KEY_SEPARATOR),
+        "split": pa.array(voters.split[rows], pa.string()),
+        "pool_key": pc.binary_join_element_wise(locale.fill_null(""), voters.words.take(own), KEY_SEPARATOR),
         "label_id": flatten(single).candidate_id,
         "locale": locale,
+        "domain": domain_names(judgements["domain"]).take(own),
         "utterance": turns["utterance"].take(own),
         "label": label,
         "kind": pa.array(voters.kind, pa.string()),
@@ -188,13 +226,13 @@ def _table(
     return VOTE.conform(pa.table(plain | _answers(turns, judgements, voters, plain, context)))
 
 
-def _labels(turns: pa.Table, accepted: pa.Table, voters: _Voters, position: pa.Array) -> pa.Array:
+def _labels(turns: pa.Table, voters: _Voters, position: pa.Array) -> pa.Array:
     """What each voter says was meant or called; null for an answer in words."""
     is_correction = voters.kind == "correction"
     executed = voters.executed[voters.rows]
     done = flat(turns["interpretations"]).flatten()
     done = done.take(pa.array(np.maximum(executed, 0), mask=is_correction | (executed < 0)))
-    return pc.if_else(pa.array(is_correction), flat(accepted["interpretation"]).take(position), done)
+    return pc.if_else(pa.array(is_correction), flat(voters.accepted["interpretation"]).take(position), done)
 
 
 def _answers(

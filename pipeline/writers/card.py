@@ -48,7 +48,7 @@ def card(manifest: dict[str, Any]) -> str:
         "- Slots whose value does not stand in the text have no BIO tag.",
         "- Arguments of tool calls are text, as logged; the tools' own descriptions and results are not logged.",
         "- Trainers that mask by role learn every assistant message of `sft`, those of the context too. None of them "
-        "was judged defective.",
+        "was judged defective, or has a p(defect) over `curate.context_below`.",
         "",
     ]
     return "\n".join(lines)

@@ -1,6 +1,7 @@
 """The `rl` view: prompts whose reward can be checked, as the right reply is one text.
 
-Answers of an agent are not in it: nothing tells whether another answer would have been right as well.
+Answers of an agent are not in it: nothing tells whether another answer would have been right as well. Nor are corrected
+tool calls: `sft` teaches them as calls, and a reward for JSON in their place would teach the opposite.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def rl(examples: pa.Table) -> pa.Table:
     Parameters
     ----------
     examples : pyarrow.Table
-        EXAMPLE rows of corrections and confirmations.
+        EXAMPLE rows of corrections and confirmations that are no tool calls.
     """
     prompts = [[_plain(m) for m in request(text)] for text in examples["utterance"].to_pylist()]
     labels = zip(*(examples[c].to_pylist() for c in ("domain", "intent", "slots")), strict=True)

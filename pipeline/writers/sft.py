@@ -1,8 +1,8 @@
 """The `sft` view: chat messages that end with what the assistant is to learn.
 
 Trainers may mask by role, and then every assistant message is learned, those of the context too. So a context holds
-none that was judged defective, and what the system said after a tool call stands there as the tool's reply: the call's
-result is not logged, and words without their ground are nothing to learn.
+none that was judged defective or may well be, and what the system said after a tool call stands there as the tool's
+reply: the call's result is not logged, and words without their ground are nothing to learn.
 """
 
 from __future__ import annotations

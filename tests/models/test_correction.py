@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.correction import best_alternative, weak_candidate_labels
+from models.correction import best_alternative, eligible, weak_candidate_labels
 from models.design import EVIDENCE, CandidateTable
 
 
@@ -19,6 +19,7 @@ def _table(turn, entry, later=None, affirmed=None):
         offset=zeros,
         candidate_id=zeros,
         support=zeros - 1,
+        origin=zeros - 1,
         is_top=entry == 0,
         evidence=evidence,
     )
@@ -55,3 +56,11 @@ def test_a_repeat_counts_as_far_as_it_satisfied(failed, share):
     table = replace(table, support=np.array([-1, 1, -1]))
     label = weak_candidate_labels(table, np.array([0.8, failed]))
     assert label[1] == pytest.approx(0.8 * share)
+
+
+@pytest.mark.parametrize(("defective", "passes"), [([], True), ([1], False), ([2], False), ([3], True)])
+def test_no_supporting_turn_may_be_defective_neither_the_first_nor_the_one_it_was_taken_from(defective, passes):
+    table = replace(_table([0, 0], [0, 1]), support=np.array([-1, 1]), origin=np.array([-1, 2]))
+    is_defect = np.isin(np.arange(4), [0, *defective])
+    choice = best_alternative(table, np.array([0.1, 0.9]), 4)
+    assert eligible(table, choice, is_defect, 0.2).tolist() == [passes, False, False, False]

@@ -12,7 +12,7 @@ from features.interpretation import flatten, hex_id
 from features.signals import signals
 from features.timeline import sort
 from models.design import candidate_table, turn_design
-from models.judge import _interpretations
+from models.judge import _interpretations, _supporting
 from models.prior import fit_prior
 from models.training import training_table
 from schemas import GOLD
@@ -89,3 +89,18 @@ def test_a_supporting_turn_is_found_by_its_place_whatever_rows_are_missing(log):
     for turn, candidate, support in zip(few.turn, few.candidate_id, few.support, strict=True):
         meant = wanted[rest[turn], candidate]
         assert (None if support < 0 else rest[support]) == (meant if meant in rest else None)
+
+
+def test_a_correction_names_the_turn_that_it_was_taken_from_beside_the_first_that_agrees():
+    table = turns(
+        {"utterance": "play some jass", "nbest": [ROCK]},
+        {"utterance": "something smooth with a saxophone", "nbest": [JAZZ]},
+        {"utterance": "play some jazz", "nbest": [JAZZ]},
+    )
+    found = candidate_table(signals(table))
+    assert (found.origin[1], found.support[1]) == (2, 1)
+    supporting = _supporting(table["turn_id"].combine_chunks(), found, np.arange(4))
+    assert supporting.to_pylist() == [[], ["t001", "t002"], ["t002"], []]
+    _, rows = rephrased([ROCK])
+    once = candidate_table(rows)
+    assert _supporting(pa.array(["a", "b", "c"]), once, np.arange(4)).to_pylist() == [[], ["b"], [], []]

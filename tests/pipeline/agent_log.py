@@ -10,7 +10,8 @@ from typing import Any
 from synthetic import CITIES, lines
 
 # The models of so small a log are rough; what they call sure enough is a wider band than by default.
-SETTINGS = ("--format", "canonical", "--set", "curate.confirm_below=0.3", "--set", "train.folds=2")
+SURE = ("--set", "curate.confirm_below=0.3", "--set", "curate.context_below=0.3")
+SETTINGS = ("--format", "canonical", *SURE, "--set", "train.folds=2")
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 COMPLAINT = "no that is wrong"
 # Stands in every wrong answer and in no other; a number makes each wrong answer another.

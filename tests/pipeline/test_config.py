@@ -59,6 +59,7 @@ def test_values_on_the_command_line(override: str, section: str, key: str, value
         ("curate.test_share=1.5", "a number from 0 to 1"),
         ("curate.min_agreement=-0.1", "a number from 0 to 1"),
         ("curate.confirm_below=nan", "a number from 0 to 1"),
+        ("curate.context_below=1.1", "a number from 0 to 1"),
         ("train.folds=1", "at least 2"),
         ("sample.train_rows=0", "at least 1"),
         ("release.shard_bytes=0", "at least 1"),

@@ -99,6 +99,12 @@ def test_its_last_good_examples_stay_and_no_new_one_comes(two_days: Path):
     assert {e["id"] for e in examples(two_days, bad, "nlu")} == {e["example_id"] for e in examples(two_days, bad)}
 
 
+def test_no_new_example_is_of_a_turn_that_was_judged_in_it(two_days: Path):
+    _, bad = releases(two_days)
+    of_turns = {e["example_id"]: e["provenance"]["domains"] for e in examples(two_days, bad) if e["domain"] != "music"}
+    assert of_turns and all(domains and "music" not in domains for domains in of_turns.values())
+
+
 def test_the_counts_close_and_say_why_an_example_was_given_up(two_days: Path):
     good, bad = releases(two_days)
     told = bad["counts"]["release"]

@@ -15,7 +15,8 @@ from pipeline.transforms.answers import ContextOptions, answered, contexts, well
 from pipeline.transforms.votes import VoteOptions, _executed, votes
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
 
-WIDE = ContextOptions(8, 8000)
+WIDE = ContextOptions(8, 8000, 0.4)
+NO_BOUND = ContextOptions(8, 8000, 1.0)
 CALL = {"nbest": [interpretation("search", domain="tool", query="x")], "executed": 0}
 READ = {"nbest": [interpretation("play", domain="music")], "executed": 0}
 TALK = {"nbest": [], "executed": None, "response": "fine"}
@@ -188,6 +189,9 @@ def test_a_context_holds_what_was_asked_called_and_said():
     ("fields", "p"),
     [
         ({}, 0.5),
+        ({}, 0.4001),
+        ({"outcome": "error"}, 0.0),
+        ({"outcome": "clarify"}, 0.0),
         ({"consent": False}, 0.0),
         ({"response": None}, 0.0),
         ({"response": " "}, 0.0),
@@ -199,6 +203,25 @@ def test_a_context_ends_at_a_turn_that_cannot_stand_in_it(fields: dict[str, Any]
     assert [ids(h) for h in held] == [[], ["t000"], [], ["t002"]]
 
 
+def test_a_turn_at_the_bound_and_one_that_was_answered_stand_in_a_context():
+    held = before({}, {"outcome": "answered"}, {}, p_defect=[0.4, 0.0, 0.0])
+    assert [ids(h) for h in held] == [[], ["t000"], ["t000", "t001"]]
+
+
+def test_a_defective_turn_ends_a_context_whatever_the_bound():
+    held = before({}, {}, {}, {}, p_defect=[0.4999, 0.5, 0.4999, 0.0], options=NO_BOUND)
+    assert [ids(h) for h in held] == [[], ["t000"], [], ["t002"]]
+
+
+def test_a_context_holds_the_domain_that_a_turn_was_judged_in():
+    table = turns(TALK, TALK, TALK)
+    given = judged(table, [0.0] * 3)
+    at = given.column_names.index("domain")
+    given = given.set_column(at, given.schema.field(at), pa.array(["music", None, "bus"]))
+    held = contexts(table, given, _executed(table), np.arange(3), WIDE)[0].to_pylist()
+    assert [[t["domain"] for t in h] for h in held] == [[], ["music"], ["music", "(none)"]]
+
+
 def test_a_context_ends_where_the_session_or_the_conversation_does():
     assert [ids(h) for h in before({}, {}, {}, sessions=["s", "s", "t"])] == [[], ["t000"], []]
     rows = [{"conversation_id": c} for c in ("a", "a", "b", "b", None, None)]
@@ -207,19 +230,19 @@ def test_a_context_ends_where_the_session_or_the_conversation_does():
 
 def test_a_context_is_of_so_many_turns_and_characters_the_nearest():
     rows = [{"utterance": "four", "response": "four"}] * 6
-    assert [len(h) for h in before(*rows, options=ContextOptions(2, 8000))] == [0, 1, 2, 2, 2, 2]
-    assert [len(h) for h in before(*rows, options=ContextOptions(8, 24))] == [0, 1, 2, 3, 3, 3]
-    assert [len(h) for h in before(*rows, options=ContextOptions(8, 23))] == [0, 1, 2, 2, 2, 2]
-    assert [len(h) for h in before(*rows, options=ContextOptions(0, 8000))] == [0] * 6
-    assert ids(before(*rows, options=ContextOptions(2, 8000))[5]) == ["t003", "t004"]
+    assert [len(h) for h in before(*rows, options=ContextOptions(2, 8000, 0.4))] == [0, 1, 2, 2, 2, 2]
+    assert [len(h) for h in before(*rows, options=ContextOptions(8, 24, 0.4))] == [0, 1, 2, 3, 3, 3]
+    assert [len(h) for h in before(*rows, options=ContextOptions(8, 23, 0.4))] == [0, 1, 2, 2, 2, 2]
+    assert [len(h) for h in before(*rows, options=ContextOptions(0, 8000, 0.4))] == [0] * 6
+    assert ids(before(*rows, options=ContextOptions(2, 8000, 0.4))[5]) == ["t003", "t004"]
     # Four code points, whatever they are stored in.
     smile = [{"utterance": "\U0001f600" * 4, "response": "four"}] * 2
-    assert [len(h) for h in before(*smile, options=ContextOptions(8, 8))] == [0, 1]
+    assert [len(h) for h in before(*smile, options=ContextOptions(8, 8, 0.4))] == [0, 1]
 
 
 ROWS = st.lists(
     st.tuples(
-        st.sampled_from([0.0, 0.3, 0.6]),
+        st.sampled_from([0.0, 0.3, 0.45, 0.6]),
         st.sampled_from([None, True, False]),
         st.sampled_from(["", "ok", "a long answer"]),
         st.sampled_from("ab"),
@@ -233,14 +256,14 @@ ROWS = st.lists(
 def test_contexts_are_their_rule(rows: list[tuple[float, bool | None, str, str, str]], most: int, chars: int):
     fields = [{"consent": c, "response": r, "conversation_id": d, "utterance": "ask"} for _, c, r, _, d in rows]
     sessions = sorted(s for *_, s, _ in rows)
-    held = before(*fields, p_defect=[p for p, *_ in rows], sessions=sessions, options=ContextOptions(most, chars))
+    held = before(*fields, p_defect=[p for p, *_ in rows], sessions=sessions, options=ContextOptions(most, chars, 0.4))
     for at, context in enumerate(held):
         first = at
         while (
             first > 0
             and at - first < most
             and (sessions[first - 1], rows[first - 1][4]) == (sessions[at], rows[at][4])
-            and rows[first - 1][0] < 0.5
+            and rows[first - 1][0] <= 0.4
             and rows[first - 1][1] is not False
             and rows[first - 1][2]
             and sum(len("ask") + len(rows[k][2]) for k in range(first - 1, at)) <= chars

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.pool import PoolOptions, pool
-from pipeline.transforms.votes import VoteOptions, votes
+from pipeline.transforms.votes import VoteOptions, vote_outcomes, votes
 from schemas import CORRECTION, EXAMPLE, JUDGEMENT, VOTE
 
 
@@ -26,6 +26,7 @@ def vote(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
         "pool_key": "en\x1fgo",
         "label_id": label,
         "locale": "en",
+        "domain": "d",
         "utterance": "go",
         "label": interpretation(f"intent{label}"),
         "kind": "confirmation",
@@ -125,6 +126,7 @@ def test_an_example_carries_its_evidence():
     assert example["provenance"] == {
         "turn_ids": ["a-1-train-0", "b-1-train-0", "c-1-train-0"],
         "supporting_turns": ["y", "z"],
+        "domains": ["d"],
         "defect_model_id": "defect",
         "correction_model_id": "correction",
         "policies": ["p1", "p2"],
@@ -271,7 +273,7 @@ def cast(
     rows: list[dict[str, Any]], p_defect: list[float], accepted: dict[int, dict[str, Any]] | None = None, **options: Any
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     table = turns(*({"nbest": [interpretation("go"), interpretation("stop")], "executed": 0} | r for r in rows))
-    defaults = {"confirm_below": 0.05, "test_share": 0.0, "context": ContextOptions(8, 8000)}
+    defaults = {"confirm_below": 0.05, "test_share": 0.0, "context": ContextOptions(8, 8000, 0.2)}
     given = VoteOptions(**(defaults | options))
     got, outcomes = votes(table, *judged(table, p_defect, accepted), given)
     assert got.schema.equals(VOTE.schema) and sum(outcomes.values()) == len(rows)
@@ -301,6 +303,10 @@ def test_an_accepted_correction_votes_even_where_the_turn_is_unsure():
         ({"nbest": []}, "uncertain"),
         ({"nbest": [interpretation("go") | {"intent": None}]}, "uncertain"),
         ({"nbest": [None]}, "uncertain"),
+        ({"nbest": [interpretation("")]}, "uncertain"),
+        ({"nbest": [interpretation(" \t\u00a0")]}, "uncertain"),
+        ({"nbest": [interpretation("", domain=None)]}, "uncertain"),
+        ({"nbest": [interpretation(" ", domain="tool")]}, "uncertain"),
         ({"consent": True}, "vote"),
         ({"consent": None}, "vote"),
     ],
@@ -310,8 +316,46 @@ def test_why_a_turn_casts_no_vote(fields: dict[str, Any], outcome: str):
     assert cast([fields], [0.0])[1] == {outcome: 1}
 
 
-def test_a_correction_without_an_intent_is_no_label():
-    assert cast([{}], [0.9], {0: interpretation("x") | {"intent": None}})[1] == {"uncertain": 1}
+@pytest.mark.parametrize("intent", [None, "", " "])
+@pytest.mark.parametrize("domain", ["d", "tool", None])
+def test_a_correction_without_an_intent_is_no_label(intent: str | None, domain: str | None):
+    reading = interpretation("x", domain=domain) | {"intent": intent}
+    assert cast([{}], [0.9], {0: reading})[1] == {"uncertain": 1}
+
+
+def supported(*later: dict[str, Any], by: list[str], **options: Any) -> list[str]:
+    """Outcomes of a corrected turn and later turns of the user, `by` naming those that support the correction."""
+    rows = [{"subject_id": "u"}, *({"subject_id": "u"} | r for r in later)]
+    table = turns(*({"nbest": [interpretation("go"), interpretation("stop")], "executed": 0} | r for r in rows))
+    judgements, corrections = judged(table, [0.9] + [0.0] * len(later), {0: interpretation("fix")})
+    column = pa.array([by], corrections.schema.field("supporting_turns").type)
+    corrections = corrections.set_column(corrections.column_names.index("supporting_turns"), "supporting_turns", column)
+    given = VoteOptions(
+        **({"confirm_below": 0.05, "test_share": 0.0, "context": ContextOptions(8, 8000, 0.2)} | options)
+    )
+    found = vote_outcomes(table, judgements, corrections, given).tolist()
+    cast, counted = votes(table, judgements, corrections, given)
+    assert counted == dict(Counter(found))
+    assert cast["turn_id"].to_pylist() == [f"t{k:03d}" for k, o in enumerate(found) if o == "vote"]
+    return found
+
+
+@pytest.mark.parametrize("by", [["t001"], ["t002", "t001"], ["t001", "t002"]])
+def test_a_correction_that_a_turn_without_consent_supports_casts_no_vote(by: list[str]):
+    assert supported({"consent": False}, {"consent": True}, by=by) == ["no_consent", "no_consent", "vote"]
+    assert supported({"consent": None}, {}, by=by) == ["vote"] * 3
+
+
+def test_turns_that_do_not_support_a_correction_do_not_bar_it():
+    assert supported({"consent": False}, {}, by=["t002"]) == ["vote", "no_consent", "vote"]
+    assert supported({"consent": False}, by=[]) == ["vote", "no_consent"]
+
+
+@pytest.mark.parametrize(("share", "outcomes"), [(0.0, ["outside_split"] * 2), (1.0, ["outside_split", "vote"])])
+def test_a_correction_that_a_turn_beyond_the_cut_supports_casts_no_vote(share: float, outcomes: list[str]):
+    cut = START + timedelta(seconds=100)
+    assert supported({"at": 100.0}, by=["t001"], test_from=cut, test_share=share) == outcomes
+    assert supported({"at": 99.0}, by=["t001"], test_from=cut) == ["vote"] * 2
 
 
 def test_equal_words_pool_and_locales_part_them():
@@ -389,7 +433,8 @@ def test_several_answers_to_the_same_words_stand_side_by_side_and_beside_a_label
 
 
 def test_an_answer_carries_what_was_said_and_no_agreement():
-    context = [{"turn_id": "t", "utterance": "hi", "tool": None, "arguments": None, "response": "yes", "p_defect": 0.1}]
+    context = [{"turn_id": "t", "utterance": "hi", "tool": None, "arguments": None, "response": "yes"}]
+    context[0] |= {"p_defect": 0.1, "domain": "(none)"}
     example = pooled(answer("a", context=context))[0][0]
     assert (example["kind"], example["blame"], example["certified"]) == ("answer", "none", False)
     assert (example["domain"], example["intent"], example["slots"]) == (None, None, [])

@@ -115,6 +115,7 @@ def test_the_view_holds_each_example_in_its_fields():
         "provenance": {
             "turn_ids": ["t"],
             "supporting_turns": [],
+            "domains": ["(none)"],
             "defect_model_id": "d",
             "correction_model_id": "c",
             "policies": ["ü"],

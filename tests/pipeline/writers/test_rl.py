@@ -36,11 +36,18 @@ def test_answers_have_no_reward_that_can_be_checked():
     assert VIEWS["rl"](table(answer("a", "hi", "hello"), example("b")))["key"].to_pylist() == ["b"]
 
 
+def test_a_tool_call_is_not_rewarded_as_json():
+    fixed = [example(k, domain="tool", intent="search", kind=k) for k in ("correction", "confirmation")]
+    rows = table(*fixed, example("read"), example("of no domain", domain=None))
+    assert VIEWS["rl"](rows)["key"].to_pylist() == ["read", "of no domain"]
+    assert all(m[-1]["tool_calls"] for m in VIEWS["sft"](table(*fixed))["messages"].to_pylist())
+
+
 def test_a_difficulty_that_nobody_knows_is_null():
     assert rl(table(example("e")))["solve_rate"].to_pylist() == [None]
 
 
 def test_keys_are_unique_and_the_schema_is_the_declared_one():
     made = VIEWS["rl"](examples())
-    assert made.schema.equals(RL.schema) and len(set(made["key"].to_pylist())) == made.num_rows == 3
+    assert made.schema.equals(RL.schema) and len(set(made["key"].to_pylist())) == made.num_rows == 2
     assert rl(EXAMPLE.empty()).schema.equals(RL.schema)

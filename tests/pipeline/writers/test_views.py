@@ -12,8 +12,8 @@ import pytest
 from golden_views import FOLDER, answer, example, examples, table, text
 
 from pipeline import storage
-from pipeline.transforms.shards import ShardPlan, WriteShard
-from pipeline.writers.views import VIEWS
+from pipeline.transforms.shards import ShardPlan, WriteShard, examples_by_kind
+from pipeline.writers.views import VIEWS, view_rows
 from schemas import EXAMPLE, KINDS
 
 # Trainers keep these column names for themselves.
@@ -36,8 +36,16 @@ def test_a_view_is_well_declared(view: str):
     assert not RESERVED & set(held.record.names) and set(held.kinds) <= set(KINDS)
     made = held(examples())
     assert made.schema.equals(held.record.schema)
-    assert made.num_rows == sum(k in held.kinds for k in examples()["kind"].to_pylist())
+    rows = examples().select(["kind", "domain"]).to_pylist()
+    assert made.num_rows == sum(r["kind"] in held.kinds and (held.tool_calls or r["domain"] != "tool") for r in rows)
     assert held(EXAMPLE.empty()).schema.equals(held.record.schema)
+
+
+def test_the_rows_of_each_view_follow_from_the_counts_of_the_examples():
+    held = pa.concat_tables([examples(), table(example("test", split="test", domain="tool"), example("other"))])
+    assert view_rows(examples_by_kind(held)) == {name: view(held).num_rows for name, view in VIEWS.items()}
+    assert view_rows(examples_by_kind(EXAMPLE.empty())) == dict.fromkeys(VIEWS, 0)
+    assert view_rows({"tool_calls": 7, "examples.train.correction": 3, "bytes.train": 9}) == dict.fromkeys(VIEWS, 3)
 
 
 @pytest.mark.parametrize("view", list(VIEWS))
