@@ -154,6 +154,8 @@ def main() -> int:
         if not arguments.input:
             simulate = ["simulate", "--out", str(log), "--turns", str(arguments.turns), "--form", "parquet"]
             figures["simulate.seconds"] = watched([*AFTERWORD, *simulate]).seconds
+            # The truth lies beside it.
+            log /= "logs"
         figures |= measure(log, arguments.format, Path(folder), arguments.pairs)
     rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in sorted(figures.items())}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

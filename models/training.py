@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from features.hashing import hash64, strings
 from features.interpretation import hex_id
+from models.boost import at_once
 from models.certify import Threshold, certify, estimate, estimate_each
 from models.correction import DECIMALS, CorrectionModel, best_alternative, eligible, fit_correction
 from models.defect import DefectModel, fit_defect
@@ -182,22 +183,25 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     table = training_table(signals, gold, options.folds, options.certify_share)
     early = table.early
     weak = _weak(table, early, options)
-    defect, p_defect = fit_defect(
-        table.turns, table.wrong, weak, early, table.fold, options.folds, options.weak_weight, options.seed
+    turn = table.candidates.turn
+    learned = (early & _few(table, options.correction_rows))[turn]
+    (defect, p_defect), (correction, p_correct) = at_once(
+        lambda: fit_defect(
+            table.turns, table.wrong, weak, early, table.fold, options.folds, options.weak_weight, options.seed
+        ),
+        lambda: fit_correction(
+            table.candidate_rows,
+            table.candidates,
+            table.right,
+            weak,
+            learned,
+            table.fold[turn],
+            options.folds,
+            options.weak_weight,
+            options.seed,
+        ),
     )
     p_defect = np.round(p_defect, DECIMALS)
-    turn = table.candidates.turn
-    correction, p_correct = fit_correction(
-        table.candidate_rows,
-        table.candidates,
-        table.right,
-        weak,
-        (early & _few(table, options.correction_rows))[turn],
-        table.fold[turn],
-        options.folds,
-        options.weak_weight,
-        options.seed,
-    )
     threshold = _defect_threshold(table, p_defect, options)
     tau = _correction_threshold(table, p_defect >= threshold.value, np.round(p_correct, DECIMALS), options)
     return Models(table.prior, defect, correction, threshold, tau, options, _report(table, early))

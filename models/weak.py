@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from models.boost import fit_folds
+from models.boost import at_once, fit_folds
 from models.design import Design
 from models.labelling import votes, waterfall
 from schemas.signals import ANSWER, CANDIDATE_COLUMNS, SIGNALS
@@ -79,12 +79,15 @@ def weak_labels(design: Design, fold: I64, folds: int, seed: int, fit_rows: npt.
     before, after = views(design)
     label, voted = waterfall(votes(design))
     cast = voted & allowed
-    _, by_before = fit_folds(before, label, cast.astype(np.float64), fold, folds, seed, WEAK_ROUNDS)
     teacher, taught = doubt(design)
     taught &= allowed
     if not taught.any() or np.ptp(teacher[taught]) == 0.0:
         teacher, taught = label, cast
-    _, by_after = fit_folds(after, teacher, taught.astype(np.float64), fold, folds, seed, WEAK_ROUNDS)
+
+    def out_of_fold(view: Design, target: F64, counted: npt.NDArray[np.bool_]) -> F64:
+        return fit_folds(view, target, counted.astype(np.float64), fold, folds, seed, WEAK_ROUNDS)[1]
+
+    by_before, by_after = at_once(lambda: out_of_fold(before, label, cast), lambda: out_of_fold(after, teacher, taught))
     return with_mean(_log_odds(by_before) + _log_odds(by_after), float(by_before.mean()))
 
 

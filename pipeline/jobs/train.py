@@ -90,7 +90,7 @@ def _sample(context: Context) -> None:
     limit = cut(histogram, context.config.sample.train_rows)
 
     def keep(pipeline: beam.Pipeline) -> None:
-        rows = KeepSessions(turns, signals, workspace.table("train", "rows"), limit)
+        rows = KeepSessions(turns, signals, workspace.table("train", "rows"), limit, context.threads)
         _ = numbers(pipeline, buckets) | "Keep" >> beam.ParDo(rows)
 
     context.run(keep)

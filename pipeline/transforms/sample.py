@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
 from pipeline import storage, tally
+from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import SIGNALS, TURN
 
@@ -68,16 +69,18 @@ class CountSessions(beam.DoFn):
 
 
 @beam.typehints.with_output_types(type(None))
-class KeepSessions(beam.DoFn):
+class KeepSessions(SideBySide):
     """Bucket numbers to files of the Signals rows whose session bin lies below the cut."""
 
-    def __init__(self, turns: str, signals: str, folder: str, cut: int) -> None:
+    def __init__(self, turns: str, signals: str, folder: str, cut: int, threads: int = 1) -> None:
+        super().__init__(threads)
         self._turns, self._signals, self._folder, self._cut = turns, signals, folder, cut
 
-    def process(self, bucket: int) -> None:
+    def work(self, bucket: int) -> list[None]:
         """One bucket."""
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         keep = (session_bin(table) < self._cut) & learnable(self._turns, bucket)
         if keep.any():
             write_bucket(self._folder, bucket, table.filter(pa.array(keep)), SIGNALS)
             tally.add(int(keep.sum()))
+        return []

@@ -47,7 +47,7 @@ def sample(table: pa.Table, folder: Path, buckets: int, train_rows: int) -> list
     limit = cut(add_histograms(t for n in numbers for t in counter.process(n)), train_rows)
     keeper = KeepSessions(*where, limit)
     for number in numbers:
-        keeper.process(number)
+        keeper.work(number)
     paths = [bucket_path(where[2], n) for n in numbers if Path(bucket_path(where[2], n)).exists()]
     return sorted(t for p in paths for t in storage.read_table(p, SIGNALS.schema)["turn_id"].to_pylist())
 
