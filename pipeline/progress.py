@@ -14,6 +14,8 @@ from pipeline import tally
 
 _LIVE_S: Final = 0.2
 _LOG_S: Final = 30.0
+# The rate of fewer rows is that of starting up.
+_RATED_FROM: Final = 10_000
 
 
 @dataclass
@@ -64,8 +66,9 @@ class Progress:
         rows, phase = tally.rows(), tally.phase()
         if phase:
             return f"{name}: {elapsed:.1f} s, {phase}"
-        rate = f", {rows:,} rows, {rows / elapsed:,.0f} rows/s" if rows and elapsed > 0 else ""
-        return f"{name}: {elapsed:.1f} s{rate}"
+        done = f", {rows:,} rows" if rows else ""
+        rate = f", {rows / elapsed:,.0f} rows/s" if rows >= _RATED_FROM and elapsed > 0 else ""
+        return f"{name}: {elapsed:.1f} s{done}{rate}"
 
     def _line(self, text: str, over: bool = False) -> None:
         # A log that nobody reads any more must not end the run.

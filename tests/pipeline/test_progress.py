@@ -14,11 +14,18 @@ class _Terminal(io.StringIO):
 def test_a_log_gets_plain_lines_with_stage_rows_and_rate():
     stream = io.StringIO()
     with Progress(stream).stage("signals"):
-        tally.add(1200)
+        tally.add(12_000)
     first, last = stream.getvalue().splitlines()
     assert first == "signals: started"
-    assert last.startswith("signals: ") and "1,200 rows" in last and "rows/s" in last
+    assert last.startswith("signals: ") and "12,000 rows" in last and "rows/s" in last
     assert "\x1b" not in stream.getvalue()
+
+
+def test_few_rows_have_no_rate():
+    stream = io.StringIO()
+    with Progress(stream).stage("release"):
+        tally.add(189)
+    assert stream.getvalue().endswith(" s, 189 rows\n")
 
 
 def test_a_terminal_line_is_cleared_before_the_next_is_written():
