@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import SEPARATOR, hash_texts, strings
-from features.text import distinct, flat, mapped, normalise
+from features.text import distinct, flat, is_true, mapped, normalise
 
 I64 = npt.NDArray[np.int64]
 
@@ -127,6 +127,21 @@ def leading_first(interpretations: pa.Array | pa.ChunkedArray, executed: pa.Arra
         return lists
     null = pa.array(lists.is_null().to_numpy(zero_copy_only=False))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), entries.take(pa.array(order)), mask=null)
+
+
+def acted_on(interpretations: pa.Array | pa.ChunkedArray, executed: pa.Array | pa.ChunkedArray) -> I64:
+    """Index, among all hypotheses of all turns, of what each turn acted on; -1 where nothing was, shape (n,).
+
+    Parameters
+    ----------
+    interpretations : pyarrow.ListArray
+        n lists.
+    executed : pyarrow.Int32Array
+        Place in its list of what was acted on, shape (n,); null = nothing was.
+    """
+    place = flat(executed)
+    at = list_offsets(flat(interpretations))[:-1] + place.fill_null(0).to_numpy()
+    return np.where(is_true(place.is_valid()), at, -1)
 
 
 def best(candidates: Candidates) -> I64:

@@ -25,7 +25,7 @@ from features import (
 )
 from features.asked import REPHRASE_LIKENESS, Asked, asked
 from features.interpretation import Candidates, best, flatten
-from features.text import distinct, flat, normalise, token_count
+from features.text import distinct, flat, is_true, normalise, token_count
 from features.timeline import SESSION_CAP, SESSION_GAP_S, Timeline, timeline
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
 
@@ -126,16 +126,12 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     columns |= confidence.nbest(hypotheses, pooled, line)
     columns |= agreement.next_agreement(hypotheses, line)
     is_act = lexicon.named(intent, lexicon.USER_ACTS, words)
-    wanted = asked(hypotheses, ahead, ~_mask(is_act), _mask(columns["corrects"]), options.rephrase_likeness)
+    wanted = asked(hypotheses, ahead, ~is_true(is_act), is_true(columns["corrects"]), options.rephrase_likeness)
     evidence = agreement.candidate_evidence(
         hypotheses, pooled, wanted, line, response, columns["confirmation"], options.horizon
     )
     columns["candidates"] = _candidate_lists(hypotheses, pooled, wanted, evidence, turns.num_rows)
     return SIGNALS.conform(pa.table(columns))
-
-
-def _mask(values: pa.Array) -> npt.NDArray[np.bool_]:
-    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _system_texts(turns: pa.Table, line: Timeline) -> tuple[pa.Array, pa.Array]:

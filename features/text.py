@@ -21,6 +21,11 @@ def flat(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
+def is_true(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Where a column of booleans is true, shape (n,); null is not."""
+    return np.asarray(pc.fill_null(flat(values), False).to_numpy(zero_copy_only=False), dtype=bool)
+
+
 def distinct(text: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
     """Texts with each distinct one held once: prompts and commands repeat, and text work is what costs
     most.
@@ -117,5 +122,4 @@ def likeness_held(left: pa.Array, right: pa.Array, scorer: Callable[[Sequence[st
 
 def _held(text: pa.DictionaryArray) -> npt.NDArray[np.bool_]:
     """Where a dictionary-encoded text is not null; a null may stand in the dictionary too."""
-    valid = text.dictionary.is_valid().take(text.indices).fill_null(False)
-    return np.asarray(valid.to_numpy(zero_copy_only=False), dtype=bool)
+    return is_true(text.dictionary.is_valid().take(text.indices))

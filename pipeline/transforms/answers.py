@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import hash64, hash128_hex, join, strings
-from features.interpretation import flatten, list_offsets
-from features.text import flat
+from features.interpretation import acted_on, flatten, list_offsets
+from features.text import flat, is_true
 from pipeline.transforms.counts import domain_names
 from schemas import CONTEXT_TURN, TOOL_DOMAIN
 
@@ -46,7 +46,7 @@ def well_formed(entries: pa.StructArray) -> Mask:
 
     A blank intent is none. An argument without a name could only be left out, and the call would be another.
     """
-    named = _true(pc.not_equal(pc.utf8_trim_whitespace(pc.struct_field(entries, "intent")), ""))
+    named = is_true(pc.not_equal(pc.utf8_trim_whitespace(pc.struct_field(entries, "intent")), ""))
     slots = pc.struct_field(entries, "slots")
     tool = is_tool(entries)
     if not tool.any():
@@ -58,12 +58,12 @@ def well_formed(entries: pa.StructArray) -> Mask:
 
 def is_tool(entries: pa.StructArray) -> Mask:
     """Interpretations that are tool calls, shape (m,)."""
-    return _true(pc.equal(pc.struct_field(entries, "domain"), TOOL_DOMAIN))
+    return is_true(pc.equal(pc.struct_field(entries, "domain"), TOOL_DOMAIN))
 
 
 def said(turns: pa.Table) -> Mask:
     """Turns whose response holds more than white space, shape (n,)."""
-    return _true(pc.not_equal(pc.utf8_trim_whitespace(flat(turns["response"])), ""))
+    return is_true(pc.not_equal(pc.utf8_trim_whitespace(flat(turns["response"])), ""))
 
 
 def answered(turns: pa.Table, executed: I64) -> Mask:
@@ -81,7 +81,7 @@ def answered(turns: pa.Table, executed: I64) -> Mask:
     """
     lists = flat(turns["interpretations"])
     outcome = flat(turns["outcome"])
-    good, unknown = _true(pc.equal(outcome, "answered")), _true(pc.is_null(outcome))
+    good, unknown = is_true(pc.equal(outcome, "answered")), is_true(pc.is_null(outcome))
     called = tool_calls(turns, executed)
     in_words = (np.diff(list_offsets(lists)) == 0) & said(turns)
     if (in_words & unknown).any():
@@ -101,7 +101,7 @@ def _read_by_nlu(turns: pa.Table, lists: pa.ListArray) -> Mask:
     owner = np.repeat(np.arange(len(lists)), np.diff(list_offsets(lists)))
     subject = flat(turns["subject_id"])
     readers = subject.take(pa.array(owner[~is_tool(lists.flatten())])).unique()
-    return _true(pc.is_in(subject, value_set=readers))
+    return is_true(pc.is_in(subject, value_set=readers))
 
 
 def contexts(
@@ -152,22 +152,15 @@ def _first(turns: pa.Table, judgements: pa.Table, executed: I64, options: Contex
     names = join(strings(judgements["session_id"]), strings(turns["conversation_id"]))
     begins[1:] = names[1:] != names[:-1]
     start = np.maximum.accumulate(np.where(begins, at, 0)) if n else at
-    unfit = _true(flat(judgements["is_defect"])) | _true(pc.equal(flat(turns["consent"]), False)) | ~said(turns)
+    unfit = is_true(flat(judgements["is_defect"])) | is_true(pc.equal(flat(turns["consent"]), False)) | ~said(turns)
     unfit |= ~(flat(judgements["p_defect"]).to_numpy() <= options.below)
-    unfit |= _true(pc.not_equal(flat(turns["outcome"]), "answered"))
-    unfit |= _acted_on_tool(turns) & ~tool_calls(turns, executed)
+    unfit |= is_true(pc.not_equal(flat(turns["outcome"]), "answered"))
+    unfit |= tool_calls(turns, acted_on(turns["interpretations"], turns["executed"])) & ~tool_calls(turns, executed)
     after = np.concatenate([[0], np.maximum.accumulate(np.where(unfit, at + 1, 0))])[:n]
     sizes = [pc.fill_null(pc.utf8_length(flat(turns[c])), 0).to_numpy() for c in ("utterance", "response")]
     total = np.concatenate([[0], np.cumsum(sizes[0] + sizes[1], dtype=np.int64)])[:n]
     fits = np.searchsorted(total, total - options.chars, side="left")
     return np.maximum.reduce([start, after, at - options.turns, fits])
-
-
-def _acted_on_tool(turns: pa.Table) -> Mask:
-    """Turns that executed a tool call, well formed or not."""
-    lists = flat(turns["interpretations"])
-    at = np.where(_true(pc.is_valid(flat(turns["executed"]))), list_offsets(lists)[:-1], -1)
-    return tool_calls(turns, at + flat(turns["executed"]).fill_null(0).to_numpy())
 
 
 def _held(turns: pa.Table, judgements: pa.Table, executed: I64, rows: I64) -> pa.StructArray:
@@ -196,14 +189,9 @@ def _texts(turns: pa.Table, executed: I64, rows: I64, response_of_calls: bool = 
     """Words, tool call and response of each of `rows`, joined."""
     call = _calls(turns, executed, rows)
     single = pa.ListArray.from_arrays(pa.array(np.arange(len(rows) + 1), pa.int32()), call)
-    called = _true(pc.is_valid(call))
+    called = is_true(pc.is_valid(call))
     identity = np.where(called, flatten(single).candidate_id.astype(str).astype(object), "")
     response = strings(flat(turns["response"]).take(pa.array(rows)))
     if not response_of_calls:
         response = np.where(called, "", response)
     return join(strings(flat(turns["utterance"]).take(pa.array(rows))), identity, response)
-
-
-def _true(values: pa.Array) -> Mask:
-    """Where a column of booleans is true; null is not."""
-    return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False), dtype=bool)

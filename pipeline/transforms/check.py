@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from features.hashing import hash128_hex, join, strings
 from features.interpretation import leading_first
-from features.text import flat
+from features.text import flat, is_true
 from pipeline.readers.base import dead_letter
 from schemas import DEAD_LETTER, LOGGED_TURN, OUTCOMES, TIME, TURN, Reason
 
@@ -89,8 +89,7 @@ def check(logged: pa.Table, zone: str | None) -> tuple[pa.Table, pa.Table]:
 
 def _present(text: pa.ChunkedArray) -> Mask:
     """Not null and not blank."""
-    blank = pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(flat(text))), 0)
-    return ~np.asarray(pc.fill_null(blank, True).to_numpy(zero_copy_only=False), dtype=bool)
+    return is_true(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(flat(text))), 0))
 
 
 def _subject(logged: pa.Table, user: Mask) -> pa.Array:
@@ -147,8 +146,7 @@ def _time(state: _Check, column: str, zone: str | None, required: bool = False) 
 
 
 def _matches(text: pa.Array, pattern: str) -> Mask:
-    found = pc.fill_null(pc.match_substring_regex(text, pattern), False)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+    return is_true(pc.match_substring_regex(text, pattern))
 
 
 def _parse(values: pd.Series, utc: bool) -> pd.Series:
@@ -159,8 +157,7 @@ def _wrong_executed(logged: pa.Table) -> Mask:
     """The index of the executed interpretation points outside the list."""
     executed = flat(logged["executed"])
     length = pc.fill_null(pc.list_value_length(flat(logged["interpretations"])), 0)
-    outside = pc.or_(pc.less(executed, 0), pc.greater_equal(executed, length))
-    return np.asarray(pc.fill_null(outside, False).to_numpy(zero_copy_only=False), dtype=bool)
+    return is_true(pc.or_(pc.less(executed, 0), pc.greater_equal(executed, length)))
 
 
 def _null_item(lists: pa.ListArray) -> Mask:
@@ -178,13 +175,13 @@ def _null_item(lists: pa.ListArray) -> Mask:
 def _unknown_outcome(logged: pa.Table) -> Mask:
     outcome = flat(logged["outcome"])
     known = pc.or_(pc.is_null(outcome), pc.is_in(outcome, value_set=pa.array(OUTCOMES)))
-    return ~np.asarray(known.to_numpy(zero_copy_only=False), dtype=bool)
+    return ~is_true(known)
 
 
 def _outside_unit(numbers: pa.ChunkedArray) -> Mask:
     """Not in [0, 1]; null is, NaN is not."""
     inside = pc.and_(pc.greater_equal(flat(numbers), 0.0), pc.less_equal(flat(numbers), 1.0))
-    return ~np.asarray(pc.fill_null(inside, True).to_numpy(zero_copy_only=False), dtype=bool)
+    return is_true(pc.invert(inside))
 
 
 def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:

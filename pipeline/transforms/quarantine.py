@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.text import flat, normalise
+from features.text import flat, is_true, normalise
 from pipeline import storage
 from pipeline.transforms.counts import counts, rows_by_domain
 from pipeline.transforms.shards import examples_by_kind
@@ -122,7 +122,7 @@ class Settle(beam.DoFn):
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
         """One bucket."""
         number, table = bucket
-        carried = np.asarray(flat(table[_CARRIED]).to_numpy(zero_copy_only=False), dtype=bool)
+        carried = is_true(table[_CARRIED])
         new = flat(table[_WORDS]).filter(pa.array(~carried))
         said = pc.is_in(table[_WORDS], value_set=new).to_numpy().astype(bool)
         reason = np.where(carried & said, "same_words", "").astype(object)

@@ -18,12 +18,12 @@ from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import SIGNALS, TURN
 
 # Resolution of the cut: the hash's highest bits. With a million sessions a bin holds about fifteen.
-BINS: Final = 1 << 16
+BIN_BITS: Final = 16
 
 
 def session_bin(table: pa.Table) -> npt.NDArray[np.int64]:
     """Bin of each row's session, shape (n,)."""
-    return (hash64(strings(table["session_id"]), "afterword/sample") >> np.uint64(48)).astype(np.int64)
+    return (hash64(strings(table["session_id"]), "afterword/sample") >> np.uint64(64 - BIN_BITS)).astype(np.int64)
 
 
 def histogram(bins: npt.NDArray[np.int64]) -> pa.Table:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import hash64, shares, strings
-from features.interpretation import flatten, list_offsets
+from features.interpretation import acted_on, flatten, list_offsets
 from features.text import flat, normalise
 from pipeline.transforms.answers import ContextOptions, answer_ids, answered, contexts, tool_calls, well_formed
 from pipeline.transforms.counts import domain_names
@@ -176,11 +176,9 @@ def _with_support(unfit: Mask, support: tuple[npt.NDArray[np.int64], npt.NDArray
 
 def _executed(turns: pa.Table) -> npt.NDArray[np.int64]:
     """Flat index of the interpretation acted on; -1 where nothing was, or nothing that can be a label."""
-    lists = flat(turns["interpretations"])
-    start = list_offsets(lists)[:-1]
-    executed = flat(turns["executed"])
-    at = np.where(executed.is_valid().to_numpy(zero_copy_only=False), start + executed.fill_null(0).to_numpy(), -1)
-    return np.where((at >= 0) & np.append(well_formed(lists.flatten()), False)[at], at, -1)
+    at = acted_on(turns["interpretations"], turns["executed"])
+    good = np.append(well_formed(flat(turns["interpretations"]).flatten()), False)
+    return np.where((at >= 0) & good[at], at, -1)
 
 
 def _split(turns: pa.Table, options: VoteOptions) -> tuple[npt.NDArray[np.object_], Mask]:

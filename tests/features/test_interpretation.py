@@ -4,7 +4,7 @@ from build import interpretation, turns
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.interpretation import best, flatten, hex_id, leading_first, list_offsets
+from features.interpretation import acted_on, best, flatten, hex_id, leading_first, list_offsets
 
 SLOTS = st.dictionaries(st.sampled_from(["from", "to", "at"]), st.sampled_from(["x", "y z", ""]), max_size=3)
 
@@ -106,3 +106,11 @@ def test_ties_and_null_lists_stay_as_logged():
     mixed = turns({"interpretations": None}, {"nbest": [interpretation("a", 0.1), interpretation("b", 0.2)]})
     got = leading_first(mixed["interpretations"], mixed["executed"]).to_pylist()
     assert got[0] is None and [i["intent"] for i in got[1]] == ["b", "a"]
+
+
+def test_what_was_acted_on_is_found_among_all_hypotheses():
+    one, two = interpretation("a"), interpretation("b")
+    table = turns(
+        {"nbest": [one, two], "executed": 1}, {"nbest": []}, {"nbest": [two], "executed": 0}, {"nbest": [one]}
+    )
+    assert acted_on(table["interpretations"], table["executed"]).tolist() == [1, -1, 2, -1]
