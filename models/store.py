@@ -22,18 +22,6 @@ class ModelFileError(ValueError):
     """A model file is not what was asked for."""
 
 
-def model_id(models: Models, part: str) -> str:
-    """SHA-256 of all that the judgements of one model follow from.
-
-    Parameters
-    ----------
-    models : Models
-    part : str
-        `defect`, or `correction`, whose acceptance follows from the defect model too.
-    """
-    return models.correction_id if part == "correction" else models.defect_id
-
-
 def dumps(models: Models) -> bytes:
     """Both models, their thresholds and options as canonical JSON."""
     return canonical(

@@ -12,7 +12,7 @@ from features.timeline import ORDER
 from models.boost import TrainingError
 from models.certify import Threshold
 from models.correction import DECIMALS
-from models.store import dumps, model_id
+from models.store import dumps
 from models.training import train
 from pipeline import storage, tally
 from pipeline.errors import InputError
@@ -56,8 +56,8 @@ def run(context: Context) -> None:
             "config": {"sample": resolved["sample"], "train": resolved["train"]},
             "model_file": MODEL_FILE,
             "sha256": storage.sha256(data),
-            "defect_model_id": model_id(models, "defect"),
-            "correction_model_id": model_id(models, "correction"),
+            "defect_model_id": models.defect_id,
+            "correction_model_id": models.correction_id,
             "threshold": _facts(models.threshold),
             "tau": _facts(models.tau),
             "report": models.report,

@@ -7,7 +7,7 @@ from calls import with_signals
 from models.boost import TrainingError
 from models.judge import judge
 from models.metrics import auc
-from models.store import ModelFileError, dumps, loads, model_id
+from models.store import ModelFileError, dumps, loads
 from models.training import TrainOptions, train, training_table
 
 
@@ -104,10 +104,10 @@ def test_gold_of_one_class_is_refused(made):
 
 
 def test_model_ids_name_model_and_threshold(fitted):
-    ids = {model_id(fitted, part) for part in ("defect", "correction")}
+    ids = {fitted.defect_id, fitted.correction_id}
     wider = replace(fitted, options=replace(fitted.options, margin=0.5))
     assert len(ids) == 2
-    assert model_id(wider, "defect") in ids and model_id(wider, "correction") not in ids
+    assert wider.defect_id in ids and wider.correction_id not in ids
 
 
 def test_judgements_follow_the_threshold_and_have_reasons(made, fitted):
