@@ -15,12 +15,13 @@ from pipeline import storage
 from pipeline.errors import ConfigError, InputError, StageError
 from pipeline.publish import publisher
 from pipeline.transforms.withheld import withheld_for
+from pipeline.writers.views import VIEWS
 from schemas import EXAMPLE, NO_DOMAIN
 
 # An id may be cut to so many characters: 32 bits, enough for one among a hundred thousand most of the time.
 SHORTEST_PREFIX: Final = 8
-# Columns by which a view's row names its example, the first that it has.
-_KEYS: Final = ("example_id", "id", "key")
+# What holds a row for an example, and the column that names it.
+_KEYS: Final = {"lineage": EXAMPLE.key[0]} | {name: view.record.key[0] for name, view in VIEWS.items()}
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,8 @@ class Release:
         found = []
         for path in self.manifest["files"]:
             view, _, name = path.partition("/data/")
-            key = self._key(path) if name.startswith(example["split"]) else None
-            if key is not None:
-                equal = pc.equal(self._column(path, key), example["example_id"])
+            if view in _KEYS and name.startswith(example["split"]):
+                equal = pc.equal(self._column(path, _KEYS[view]), example["example_id"])
                 rows = np.flatnonzero(flat(equal).to_numpy(zero_copy_only=False)).tolist()
                 found += [{"view": view, "file": path, "row": row} for row in rows]
         return found
@@ -101,10 +101,6 @@ class Release:
 
     def _files(self, view: str) -> list[str]:
         return [path for path in self.manifest["files"] if path.startswith(f"{view}/data/")]
-
-    def _key(self, path: str) -> str | None:
-        with storage.open_parquet(storage.join(self.folder, path)) as file:
-            return next((k for k in _KEYS if k in file.schema_arrow.names), None)
 
     def _column(self, path: str, column: str) -> pa.ChunkedArray:
         with storage.open_parquet(storage.join(self.folder, path)) as file:
