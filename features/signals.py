@@ -14,17 +14,25 @@ from features import (
     acts,
     agreement,
     answer,
+    carried,
     confidence,
     consensus,
+    friction,
     gaps,
     lexicon,
     question,
     repetition,
     rephrase,
+    resent,
     system_repeat,
+    tools,
 )
 from features.asked import REPHRASE_LIKENESS, Asked, asked
 from features.interpretation import Candidates, best, flatten
+from features.language import languages
+from features.neighbours import shift
+from features.pasted import pastes_error
+from features.sentiment import sentiment
 from features.text import distinct, flat, is_true, normalise, token_count
 from features.timeline import SESSION_CAP, SESSION_GAP_S, Timeline, timeline
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
@@ -36,6 +44,7 @@ READS: Final = (
     "subject_id",
     "sequence",
     "event_time",
+    "locale",
     "prompt",
     "utterance",
     "asr",
@@ -67,7 +76,9 @@ class SignalOptions:
     horizon : int
         Turns on either side whose readings still speak of the same wish.
     language : str
-        Lexicon of the user's and the system's words.
+        Lexicon of the user's and the system's words, where a turn's locale names none.
+    by_locale : bool
+        Whether a turn whose locale is in a language that has a lexicon is read by that.
     """
 
     session_gap: float = SESSION_GAP_S
@@ -77,6 +88,7 @@ class SignalOptions:
     rephrase_likeness: float = REPHRASE_LIKENESS
     horizon: int = agreement.HORIZON
     language: str = "en"
+    by_locale: bool = True
 
 
 def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
@@ -97,44 +109,87 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
         Signals rows, same order and number.
     """
     options = options or SignalOptions()
-    words = lexicon.load(options.language)
     line = timeline(turns, options.session_gap, options.session_cap)
     hypotheses = flatten(turns["interpretations"])
     pooled = confidence.pool(hypotheses)
-    said_before, said_after = _system_texts(turns, line)
-    utterance, prompt, response = (normalise(t) for t in (distinct(turns["utterance"]), said_before, said_after))
+    texts = _texts(turns, line)
 
-    columns = _keys(turns, hypotheses, line)
-    ahead = rephrase.look_ahead(utterance, line, options.rephrase_turns, options.rephrase_gap)
+    columns = _keys(turns, hypotheses, line) | _logged(turns)
+    columns |= languages(turns["locale"], options.language, options.by_locale).columns(
+        lambda words: _in_words(texts, columns, words)
+    )
+    is_act = is_true(columns.pop("is_act"))
+    ahead = rephrase.look_ahead(texts.utterance, line, options.rephrase_turns, options.rephrase_gap)
     columns |= gaps.gaps(turns, line) | gaps.barge_in(turns, line)
-    columns |= rephrase.rephrase(utterance, line, ahead)
-    columns |= repetition.repetition(utterance, line, options.horizon)
-    intent = distinct(columns["intent"])
-    columns |= acts.user_acts(utterance, intent, line, words)
-    columns |= acts.system_acts(prompt, response, words)
-    columns |= answer.system_outcomes(flat(turns["outcome"]), response, words)
+    columns |= rephrase.rephrase(texts.utterance, line, ahead)
+    columns |= repetition.repetition(texts.utterance, line, options.horizon)
+    columns |= acts.reactions(columns, line)
+    columns["sentiment_next"] = shift(columns["sentiment"], line, 1)
+    columns["pastes_error"] = pastes_error(texts.typed)
+    columns["pastes_error_next"] = shift(columns["pastes_error"], line, 1)
+    columns["edited_next"] = resent.edited_next(texts.utterance, columns["utterance_tokens"], ahead[0])
+    columns["regenerated"] = resent.regenerated(columns["repeats_next"], ahead[0], texts.said_after)
     columns["confirmation"] = acts.confirmation(
         columns["asks_confirmation"], columns["negates_next"], columns["affirms_next"]
     )
-    columns |= system_repeat.system_repeat(prompt, response, line)
-    columns |= question.question_repeat(said_before, said_after, line, words)
-    columns["response_tokens"] = token_count(response)
+    columns |= system_repeat.system_repeat(texts.prompt, texts.response, line)
+    columns["response_tokens"] = token_count(texts.response)
     columns["dwell"] = answer.dwell(columns["gap_after"], columns["response_tokens"])
-    columns |= _logged(turns)
     columns["abandoned"] = answer.abandoned(line, columns)
+    columns["tool_retried"] = tools.tool_retried(columns["tool_failed"], columns["domain"], columns["intent"], line)
     columns |= confidence.asr(flat(turns["asr"]), line)
     columns |= confidence.nbest(hypotheses, pooled, line)
     columns |= agreement.next_agreement(hypotheses, line)
-    is_act = lexicon.named(intent, lexicon.USER_ACTS, words)
-    wanted = asked(hypotheses, ahead, ~is_true(is_act), is_true(columns["corrects"]), options.rephrase_likeness)
+    columns |= carried.carried(turns["interpretations"], hypotheses, line, columns["same_frame_next"])
+    corrects = is_true(columns["corrects"])
+    wanted = asked(hypotheses, ahead, ~is_act, corrects, options.rephrase_likeness)
     evidence = agreement.candidate_evidence(
-        hypotheses, pooled, wanted, line, response, columns["confirmation"], options.horizon
+        hypotheses, pooled, wanted, line, texts.response, columns["confirmation"], options.horizon
     )
+    denies = corrects | is_true(columns["negates"]) | is_true(columns["complains"])
+    requests = ~is_act & (np.diff(hypotheses.offsets) > 0)
+    ends = friction.chains(ahead[0], denies, requests, options.horizon, options.rephrase_likeness)
+    evidence["ends_friction"] = friction.ends_friction(hypotheses, wanted, ends)
     columns["candidates"] = _candidate_lists(hypotheses, pooled, wanted, evidence, turns.num_rows)
     return SIGNALS.conform(pa.table(columns))
 
 
-def _system_texts(turns: pa.Table, line: Timeline) -> tuple[pa.Array, pa.Array]:
+@dataclass(frozen=True)
+class _Texts:
+    """What the user and the system said, each distinct text held once: as logged, and normalised."""
+
+    typed: pa.DictionaryArray
+    said_before: pa.DictionaryArray
+    said_after: pa.DictionaryArray
+    utterance: pa.Array
+    prompt: pa.Array
+    response: pa.Array
+
+
+def _texts(turns: pa.Table, line: Timeline) -> _Texts:
+    typed = distinct(turns["utterance"])
+    said = _system_texts(turns, line)
+    return _Texts(typed, *said, *(normalise(text) for text in (typed, *said)))
+
+
+def _in_words(texts: _Texts, known: dict[str, pa.Array], words: lexicon.Lexicon) -> dict[str, pa.Array]:
+    """Columns that hang on the language; `is_act` tells turns whose intent is an act of the dialog, not a request."""
+    utterance, prompt, response = (
+        lexicon.folded(text, words) for text in (texts.utterance, texts.prompt, texts.response)
+    )
+    intent = distinct(known["intent"])
+    return {
+        **acts.user_acts(utterance, intent, words),
+        **acts.system_acts(prompt, response, words),
+        **answer.system_outcomes(known["outcome"], response, words),
+        **question.question_repeat(texts.said_before, texts.said_after, words),
+        "sentiment": sentiment(utterance, words),
+        "tool_failed": tools.tool_failed(known["domain"], known["outcome"], response, words),
+        "is_act": lexicon.named(intent, lexicon.USER_ACTS, words),
+    }
+
+
+def _system_texts(turns: pa.Table, line: Timeline) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
     """The system's words before and after each request, held once where they are the same."""
     response = flat(turns["response"])
     both = distinct(pa.concat_arrays([system_repeat.prompts(flat(turns["prompt"]), response, line), response]))
@@ -166,6 +221,7 @@ def _top(turns: pa.Table, hypotheses: Candidates, field: str) -> pa.Array:
 def _logged(turns: pa.Table) -> dict[str, pa.Array]:
     outcome = flat(turns["outcome"])
     return {
+        "outcome": outcome,
         "outcome_failed": pc.not_equal(outcome, "answered"),
         "explicit_rating": pc.cast(flat(turns["explicit_rating"]), pa.float32()),
     }
