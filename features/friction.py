@@ -66,9 +66,15 @@ def chains(ahead: Ahead, denies: Mask, requests: Mask, horizon: int, likeness: f
 
 
 def ends_friction(candidates: Candidates, wanted: Asked, found: Chains) -> npt.NDArray[np.float32]:
-    """Whether each candidate is what the friction after its turn ended with, shape (k,); NaN where nothing tells."""
+    """Whether each candidate is what the friction after its turn ended with, shape (k,).
+
+    NaN where nothing tells (`Chains.told`), and where none of the candidates asked about at the turn is it: then the
+    user went on to something else, which speaks against no reading.
+    """
     lead = candidates.offsets[:-1][found.end[wanted.turn]]
     # Where nothing is told there may be no leading hypothesis; the place is then any that there is.
     lead = np.minimum(lead, max(len(candidates) - 1, 0))
-    same = candidates.candidate_id[lead] == candidates.candidate_id[wanted.entry]
-    return np.where(found.told[wanted.turn], same, np.nan).astype(np.float32)
+    settled = found.told[wanted.turn] & (candidates.candidate_id[lead] == candidates.candidate_id[wanted.entry])
+    known = np.zeros(len(found.told), bool)
+    known[wanted.turn[settled]] = True
+    return np.where(known[wanted.turn], settled, np.nan).astype(np.float32)

@@ -100,7 +100,7 @@ CANDIDATE_COLUMNS: Final = (
     _reaction(
         "ends_friction",
         BOOL,
-        "What the user settled on after rephrasing, denying or correcting; null = no friction, or no request ends it",
+        "What the user settled on after rephrasing, denying or correcting; null = no such turns, or none is",
         None,
         "intent",
     ),

@@ -83,5 +83,5 @@ def ends(each: pl.DataFrame, line: pl.DataFrame) -> pl.Series:
     leads = each.lazy().filter("lead").select(end="row", settled="candidate_id")
     found = line.lazy().select("row", end="friction_end").join(leads, on="end", **LEFT)
     joined = each.lazy().select("row", "candidate_id").join(found, on="row", **LEFT)
-    held = pl.when(col("end").is_not_null()).then(col("candidate_id") == col("settled"))
-    return joined.select(held.alias("ends_friction")).collect().to_series()
+    same = (col("candidate_id") == col("settled")).fill_null(False)
+    return joined.select(pl.when(same.any().over("row")).then(same).alias("ends_friction")).collect().to_series()

@@ -40,6 +40,12 @@ def test_a_bare_no_is_passed_through_and_starts_no_chain():
     assert ended(("go to york", [BATH, YORK]), ("no", []), ("york it is then", [YORK])) == [[False, True], [], [None]]
 
 
+def test_what_is_none_of_the_candidates_speaks_against_none():
+    # Four turns on is out of a rephrase's reach, so what ends the chain is no candidate of the first turn.
+    rows = [("go to york", [BATH]), *(("go to york", [BATH]) for _ in range(3)), ("go to york", [YORK])]
+    assert ended(*rows) == [[None], [False], [False], [False], [None]]
+
+
 def test_nothing_tells_where_no_request_ends_it():
     assert ended(("go to york", [BATH]), ("no", [NO])) == [[None], [None]]
     assert ended(("go to york", [BATH]), ("no that is wrong", [])) == [[None], []]
