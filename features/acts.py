@@ -1,7 +1,9 @@
 """What the user and the system do with words: negate, correct, thank, apologise ...; and how a confirmation ends.
 
 Error-correcting language, termination and gratitude are among the signals of Park et al. 2021 (arXiv 2010.12251);
-asking back, correcting and thanking among the kinds of natural feedback (methods.md section 1).
+asking back, correcting and thanking among the kinds of natural feedback. The five kinds in chat each have a column:
+repeat or rephrase is `rephrase_next` and `repeats_next`; makes aware with correction is `corrects_next`, without
+correction `complains_next`; asks for clarification is `asks_back_next`; positive is `thanks_next`.
 """
 
 from __future__ import annotations
@@ -14,18 +16,28 @@ from features.neighbours import shift
 from features.timeline import Timeline
 
 
-def user_acts(normalised: pa.Array, intent: pa.Array, line: Timeline, lexicon: Lexicon) -> dict[str, pa.Array]:
-    """Acts of this turn and of the next; `<act>_next` is null at a session's last turn.
-
-    `negates_second` is true where the turn after the next negates, goes back or restarts.
-    """
+def user_acts(normalised: pa.Array, intent: pa.Array, lexicon: Lexicon) -> dict[str, pa.Array]:
+    """Acts of each turn, never null. A turn that corrects does not complain: it says what is right."""
     own = {act: user_act(normalised, intent, act, lexicon) for act in USER_ACTS}
-    out = dict(own)
-    for act, values in own.items():
-        out[f"{act}_next"] = shift(values, line, 1)
+    own["complains"] = pc.and_not(own["complains"], own["corrects"])
+    return own
+
+
+def reactions(own: dict[str, pa.Array], line: Timeline) -> dict[str, pa.Array]:
+    """Acts of the next turn; `<act>_next` is null at a session's last turn.
+
+    `negates_second` is true where the turn after the next negates, goes back or restarts; null where there is none.
+
+    Parameters
+    ----------
+    own : dict of pyarrow.BooleanArray
+        From `user_acts`, among other columns.
+    line : Timeline
+        Sessions.
+    """
+    out = {f"{act}_next": shift(own[act], line, 1) for act in USER_ACTS}
     friction = pc.or_(pc.or_(own["negates"], own["goes_back"]), own["restarts"])
-    out["negates_second"] = shift(friction, line, 2)
-    return out
+    return out | {"negates_second": shift(friction, line, 2)}
 
 
 def system_acts(prompt: pa.Array, response: pa.Array, lexicon: Lexicon) -> dict[str, pa.Array]:
@@ -34,7 +46,7 @@ def system_acts(prompt: pa.Array, response: pa.Array, lexicon: Lexicon) -> dict[
     Parameters
     ----------
     prompt, response : pyarrow.StringArray
-        Normalised text before and after the request, shape (n,).
+        Normalised and folded text before and after the request, shape (n,).
     lexicon : Lexicon
         The language.
     """

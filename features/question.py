@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 from rapidfuzz import fuzz, process
 
 from features.hashing import hash64, strings
-from features.lexicon import Lexicon
+from features.lexicon import Lexicon, folded
 from features.neighbours import masked
 from features.text import F32, distinct, likeness_held, normalise, reworded
-from features.timeline import Timeline
 
 # The last sentence that ends in a question mark; where there is none, the last sentence.
 _ASKED: Final = r"(?P<q>[^.?!]+)\?[^?]*$"
@@ -46,7 +45,7 @@ def _questions(text: pa.Array, lexicon: Lexicon) -> pa.Array:
     asked = pc.struct_field(pc.extract_regex(text, pattern=_ASKED), "q")
     rest = pc.if_else(asked.is_null(), text, pa.scalar(None, pa.string()))
     last = pc.struct_field(pc.extract_regex(rest, pattern=_LAST), "q")
-    whole = normalise(pc.coalesce(asked, last))
+    whole = folded(normalise(pc.coalesce(asked, last)), lexicon)
     brief = pc.replace_substring_regex(whole, pattern=lexicon.question["examples"], replacement="")
     brief = pc.replace_substring_regex(brief, pattern=lexicon.question["filler"], replacement="")
     brief = pc.utf8_trim_whitespace(brief)
@@ -54,7 +53,7 @@ def _questions(text: pa.Array, lexicon: Lexicon) -> pa.Array:
     return pc.if_else(pc.equal(kept, ""), pa.scalar(None, pa.string()), kept)
 
 
-def question_repeat(prompt: pa.Array, response: pa.Array, line: Timeline, lexicon: Lexicon) -> dict[str, pa.Array]:
+def question_repeat(prompt: pa.Array, response: pa.Array, lexicon: Lexicon) -> dict[str, pa.Array]:
     """Which question the prompt asks, and how far the answer asks it again.
 
     `question_repeat` is rapidfuzz's token-set ratio of the two questions: 1 where the words of one are all in
@@ -64,8 +63,6 @@ def question_repeat(prompt: pa.Array, response: pa.Array, line: Timeline, lexico
     ----------
     prompt, response : pyarrow.StringArray
         The system's words before and after the request, as logged, shape (n,).
-    line : Timeline
-        Sessions, n turns.
     lexicon : Lexicon
         The language.
     """

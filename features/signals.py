@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,20 +15,30 @@ from features import (
     acts,
     agreement,
     answer,
+    carried,
     confidence,
-    consensus,
+    friction,
     gaps,
     lexicon,
     question,
     repetition,
     rephrase,
+    resent,
     system_repeat,
+    tools,
 )
-from features.asked import REPHRASE_LIKENESS, Asked, asked
+from features.asked import REPHRASE_LIKENESS, asked
 from features.interpretation import Candidates, best, flatten
-from features.text import distinct, flat, is_true, normalise, token_count
+from features.language import languages
+from features.listed import candidate_lists
+from features.neighbours import shift
+from features.pasted import pastes_error
+from features.rephrase import Ahead
+from features.said import Said, said
+from features.sentiment import sentiment
+from features.text import distinct, flat, is_true, token_count
 from features.timeline import SESSION_CAP, SESSION_GAP_S, Timeline, timeline
-from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
+from schemas.signals import SIGNALS
 
 # Columns of a turn that the signals are made from; the others need not be read.
 READS: Final = (
@@ -36,6 +47,7 @@ READS: Final = (
     "subject_id",
     "sequence",
     "event_time",
+    "locale",
     "prompt",
     "utterance",
     "asr",
@@ -67,7 +79,9 @@ class SignalOptions:
     horizon : int
         Turns on either side whose readings still speak of the same wish.
     language : str
-        Lexicon of the user's and the system's words.
+        Lexicon of the user's and the system's words, where a turn's locale names none.
+    by_locale : bool
+        Whether a turn whose locale is in a language that has a lexicon is read by that.
     """
 
     session_gap: float = SESSION_GAP_S
@@ -77,6 +91,7 @@ class SignalOptions:
     rephrase_likeness: float = REPHRASE_LIKENESS
     horizon: int = agreement.HORIZON
     language: str = "en"
+    by_locale: bool = True
 
 
 def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
@@ -97,48 +112,93 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
         Signals rows, same order and number.
     """
     options = options or SignalOptions()
-    words = lexicon.load(options.language)
     line = timeline(turns, options.session_gap, options.session_cap)
     hypotheses = flatten(turns["interpretations"])
-    pooled = confidence.pool(hypotheses)
-    said_before, said_after = _system_texts(turns, line)
-    utterance, prompt, response = (normalise(t) for t in (distinct(turns["utterance"]), said_before, said_after))
+    texts = said(turns, line)
+    ahead = rephrase.look_ahead(texts.utterance, line, options.rephrase_turns, options.rephrase_gap)
 
-    columns = _keys(turns, hypotheses, line)
-    ahead = rephrase.look_ahead(utterance, line, options.rephrase_turns, options.rephrase_gap)
-    columns |= gaps.gaps(turns, line) | gaps.barge_in(turns, line)
-    columns |= rephrase.rephrase(utterance, line, ahead)
-    columns |= repetition.repetition(utterance, line, options.horizon)
-    intent = distinct(columns["intent"])
-    columns |= acts.user_acts(utterance, intent, line, words)
-    columns |= acts.system_acts(prompt, response, words)
-    columns |= answer.system_outcomes(flat(turns["outcome"]), response, words)
-    columns["confirmation"] = acts.confirmation(
-        columns["asks_confirmation"], columns["negates_next"], columns["affirms_next"]
+    columns = _keys(turns, hypotheses, line) | _logged(turns) | gaps.gaps(turns, line) | gaps.barge_in(turns, line)
+    columns |= languages(turns["locale"], options.language, options.by_locale).columns(
+        lambda words: _in_words(texts, columns, words)
     )
-    columns |= system_repeat.system_repeat(prompt, response, line)
-    columns |= question.question_repeat(said_before, said_after, line, words)
-    columns["response_tokens"] = token_count(response)
-    columns["dwell"] = answer.dwell(columns["gap_after"], columns["response_tokens"])
-    columns |= _logged(turns)
-    columns["abandoned"] = answer.abandoned(line, columns)
-    columns |= confidence.asr(flat(turns["asr"]), line)
-    columns |= confidence.nbest(hypotheses, pooled, line)
+    columns |= _user(texts, columns, line, ahead, options)
+    columns |= _system(texts, columns, line)
+    pooled = confidence.pool(hypotheses)
+    columns |= confidence.asr(flat(turns["asr"]), line) | confidence.nbest(hypotheses, pooled, line)
     columns |= agreement.next_agreement(hypotheses, line)
-    is_act = lexicon.named(intent, lexicon.USER_ACTS, words)
-    wanted = asked(hypotheses, ahead, ~is_true(is_act), is_true(columns["corrects"]), options.rephrase_likeness)
-    evidence = agreement.candidate_evidence(
-        hypotheses, pooled, wanted, line, response, columns["confirmation"], options.horizon
-    )
-    columns["candidates"] = _candidate_lists(hypotheses, pooled, wanted, evidence, turns.num_rows)
+    columns |= carried.carried(turns["interpretations"], hypotheses, line, columns["same_frame_next"])
+    columns["candidates"] = _candidates(texts, columns, line, ahead, hypotheses, pooled, options)
     return SIGNALS.conform(pa.table(columns))
 
 
-def _system_texts(turns: pa.Table, line: Timeline) -> tuple[pa.Array, pa.Array]:
-    """The system's words before and after each request, held once where they are the same."""
-    response = flat(turns["response"])
-    both = distinct(pa.concat_arrays([system_repeat.prompts(flat(turns["prompt"]), response, line), response]))
-    return both[: turns.num_rows], both[turns.num_rows :]
+def _in_words(texts: Said, known: dict[str, pa.Array], words: lexicon.Lexicon) -> dict[str, pa.Array]:
+    """Columns that hang on the language; `known` holds what was logged.
+
+    `is_act` tells turns whose intent is an act of the dialog, not a request.
+    """
+    utterance, prompt, response = (
+        lexicon.folded(text, words) for text in (texts.utterance, texts.prompt, texts.response)
+    )
+    intent = distinct(known["intent"])
+    return {
+        **acts.user_acts(utterance, intent, words),
+        **acts.system_acts(prompt, response, words),
+        **answer.system_outcomes(known["outcome"], response, words),
+        **question.question_repeat(texts.before, texts.after, words),
+        "sentiment": sentiment(utterance, words),
+        "tool_failed": tools.tool_failed(known["domain"], known["outcome"], response, words),
+        "is_act": lexicon.named(intent, lexicon.USER_ACTS, words),
+    }
+
+
+def _user(
+    texts: Said, known: dict[str, pa.Array], line: Timeline, ahead: Sequence[Ahead], options: SignalOptions
+) -> dict[str, pa.Array]:
+    """What the user's words tell, whatever the language; `known` holds what hangs on it."""
+    columns = rephrase.rephrase(texts.utterance, line, ahead)
+    columns |= repetition.repetition(texts.utterance, line, options.horizon)
+    columns |= acts.reactions(known, line)
+    columns["sentiment_next"] = shift(known["sentiment"], line, 1)
+    columns["pastes_error"] = pastes_error(texts.typed)
+    columns["pastes_error_next"] = shift(columns["pastes_error"], line, 1)
+    columns["edited_next"] = resent.edited_next(texts.utterance, columns["utterance_tokens"], ahead[0])
+    columns["regenerated"] = resent.regenerated(columns["repeats_next"], ahead[0], texts.after)
+    return columns
+
+
+def _system(texts: Said, known: dict[str, pa.Array], line: Timeline) -> dict[str, pa.Array]:
+    """What the system's words tell, and how its answer fared."""
+    columns = system_repeat.system_repeat(texts.prompt, texts.response, line)
+    columns["confirmation"] = acts.confirmation(
+        known["asks_confirmation"], known["negates_next"], known["affirms_next"]
+    )
+    columns["response_tokens"] = token_count(texts.response)
+    columns["dwell"] = answer.dwell(known["gap_after"], columns["response_tokens"])
+    columns["abandoned"] = answer.abandoned(line, known)
+    columns["tool_retried"] = tools.tool_retried(known["tool_failed"], known["domain"], known["intent"], line)
+    return columns
+
+
+def _candidates(
+    texts: Said,
+    known: dict[str, pa.Array],
+    line: Timeline,
+    ahead: Sequence[Ahead],
+    hypotheses: Candidates,
+    pooled: confidence.Pooled,
+    options: SignalOptions,
+) -> pa.Array:
+    """The hypotheses of each turn, and those of its rephrases, with what the session tells of them."""
+    is_act, corrects = is_true(known["is_act"]), is_true(known["corrects"])
+    wanted = asked(hypotheses, ahead, ~is_act, corrects, options.rephrase_likeness)
+    evidence = agreement.candidate_evidence(
+        hypotheses, pooled, wanted, line, texts.response, known["confirmation"], options.horizon
+    )
+    denies = corrects | is_true(known["negates"]) | is_true(known["complains"])
+    requests = ~is_act & (np.diff(hypotheses.offsets) > 0)
+    ends = friction.chains(ahead[0], denies, requests, options.horizon, options.rephrase_likeness)
+    evidence["ends_friction"] = friction.ends_friction(hypotheses, wanted, ends)
+    return candidate_lists(hypotheses, pooled, wanted, evidence, len(line))
 
 
 def _keys(turns: pa.Table, hypotheses: Candidates, line: Timeline) -> dict[str, pa.Array]:
@@ -166,45 +226,7 @@ def _top(turns: pa.Table, hypotheses: Candidates, field: str) -> pa.Array:
 def _logged(turns: pa.Table) -> dict[str, pa.Array]:
     outcome = flat(turns["outcome"])
     return {
+        "outcome": outcome,
         "outcome_failed": pc.not_equal(outcome, "answered"),
         "explicit_rating": pc.cast(flat(turns["explicit_rating"]), pa.float32()),
     }
-
-
-def _candidate_lists(
-    hypotheses: Candidates,
-    pooled: confidence.Pooled,
-    wanted: Asked,
-    evidence: dict[str, npt.NDArray[np.generic]],
-    turns: int,
-) -> pa.Array:
-    """The flat evidence as one list a turn. What the turn's own n-best tells of a hypothesis is null for others."""
-    order, offsets = wanted.listed(turns)
-    entry, of_rephrase = wanted.entry, wanted.offset > 0
-    has_values = hypotheses.value_id[entry] != 0
-    own: dict[str, npt.NDArray[np.generic]] = {
-        "mass": pooled.mass,
-        "rank": pooled.rank,
-        "share": pooled.share,
-        "repeats": pooled.repeats,
-        **consensus.consensus(hypotheses, pooled),
-    }
-    values: dict[str, npt.NDArray[np.generic]] = evidence | {
-        "candidate_id": hypotheses.candidate_id[entry],
-        "frame_id": hypotheses.frame_id[entry],
-        "value_id": hypotheses.value_id[entry],
-        "first": pooled.first[entry] | of_rephrase,
-        "offset": wanted.offset,
-        "rephrase": wanted.like,
-    }
-    arrays = []
-    for column in CANDIDATE_COLUMNS:
-        if column.name in own:
-            held = pc.if_else(pa.array(of_rephrase), None, pa.array(own[column.name][entry], from_pandas=True))
-        elif column.name == "echo":
-            held = pa.array(values["echo"], mask=~has_values)
-        else:
-            held = pa.array(values[column.name], from_pandas=True)
-        arrays.append(held.cast(column.type).take(pa.array(order)))
-    structs = pa.StructArray.from_arrays(arrays, fields=[pa.field(c.name, c.type) for c in CANDIDATE_COLUMNS])
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs)

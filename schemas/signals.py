@@ -41,6 +41,7 @@ ANSWER: Final = (
     "clarifies",
     "hands_off",
     "outcome_failed",
+    "tool_failed",
     "echo",
 )
 
@@ -96,13 +97,20 @@ CANDIDATE_COLUMNS: Final = (
         "[0, 1]",
         "intent",
     ),
+    _reaction(
+        "ends_friction",
+        BOOL,
+        "What the user settled on after rephrasing, denying or correcting; null = no such turns, or none is",
+        None,
+        "intent",
+    ),
     _reaction("support_offset", I32, "Turns to the first later turn that says the same; 0 = none", "turns", "intent"),
 )
 CANDIDATE: Final = pa.struct([pa.field(c.name, c.type) for c in CANDIDATE_COLUMNS])
 
 SIGNALS: Final = Record(
     name="signals",
-    version=2,
+    version=3,
     key=("turn_id",),
     meaning="Satisfaction and intent signals, one row a turn, in the order subject, time, sequence, turn_id.",
     columns=(
@@ -139,11 +147,22 @@ SIGNALS: Final = Record(
         _own("repeats_before", I32, "Earlier turns within the horizon with the same words", "turns"),
         _reaction("repeats_next", BOOL, "The next turn has the same words; null = last"),
         _reaction("repeats_after", I32, "Later turns within the horizon with the same words", "turns"),
+        _reaction("edited_next", BOOL, "The next utterance is this one with a small edit; null = last"),
+        _reaction(
+            "regenerated",
+            BOOL,
+            "The same words come again at once and get another answer; null = last or an answer not logged",
+        ),
+        _own("sentiment", F32, "Balance of the user's words of sentiment; 0 = none", "[-1, 1]"),
+        _reaction("sentiment_next", F32, "The next turn's; null = last", "[-1, 1]"),
+        _own("pastes_error", BOOL, "The user's text holds an error message or a stack trace"),
+        _reaction("pastes_error_next", BOOL, "The next turn's text holds one; null = last"),
         _own("negates", BOOL, "The user says no or that it is wrong"),
         _own("affirms", BOOL, "The user says yes or that it is right"),
         _own("goes_back", BOOL, "The user asks to go back or to change the answer"),
         _own("restarts", BOOL, "The user starts over"),
         _own("corrects", BOOL, "The user says what was meant instead"),
+        _own("complains", BOOL, "The user says that the answer is wrong or of no use, not what is right"),
         _own("asks_back", BOOL, "The user asks what the system means"),
         _own("gives_up", BOOL, "The user drops the request"),
         _own("closes", BOOL, "The user ends the dialog"),
@@ -155,6 +174,7 @@ SIGNALS: Final = Record(
         _reaction("goes_back_next", BOOL, "The next turn goes back; null = last"),
         _reaction("restarts_next", BOOL, "The next turn restarts; null = last"),
         _reaction("corrects_next", BOOL, "The next turn corrects; null = last"),
+        _reaction("complains_next", BOOL, "The next turn complains; null = last"),
         _reaction("asks_back_next", BOOL, "The next turn asks back; null = last"),
         _reaction("gives_up_next", BOOL, "The next turn gives up; null = last"),
         _reaction("closes_next", BOOL, "The next turn closes; null = last"),
@@ -184,6 +204,8 @@ SIGNALS: Final = Record(
             BOOL,
             "Outcome is fallback, clarify, error, handoff or refused; null = not logged",
         ),
+        _own("tool_failed", BOOL, "The tool call failed, by outcome or the answer's words; null = no tool call"),
+        _reaction("tool_retried", BOOL, "The next turn calls the failed tool again; null = none failed or last"),
         _own("explicit_rating", F32, "The user's own rating; null = none", "[0, 1]"),
         # satisfaction: confidence
         _own("asr_confidence", F32, "Best recognition hypothesis' confidence", "[0, 1]"),
@@ -198,6 +220,19 @@ SIGNALS: Final = Record(
         # intent: what later interpretations agree on
         _reaction("same_interpretation_next", BOOL, "The next best says the same; null = last", None, "intent"),
         _reaction("same_frame_next", BOOL, "The next best has the same frame; null = last", None, "intent"),
+        _reaction(
+            "slots_kept_next", I32, "Slots that the next best has with the same value; null = last", "slots", "intent"
+        ),
+        _reaction(
+            "slots_changed_next", I32, "Slots that the next best has with another value; null = last", "slots", "intent"
+        ),
+        _reaction(
+            "partial_rephrase",
+            BOOL,
+            "The next best has the same frame, one slot changed and at least one kept; null = last",
+            None,
+            "intent",
+        ),
         Column(
             "candidates",
             pa.list_(CANDIDATE),

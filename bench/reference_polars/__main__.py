@@ -6,14 +6,13 @@ import argparse
 import json
 import sys
 import time
-import tomllib
 from pathlib import Path
 
 import polars as pl
 
 import bench.reference_polars
 from bench.reference_polars import signals
-from bench.reference_polars.common import LEXICON
+from bench.reference_polars.common import lexicons
 
 
 def main() -> int:
@@ -25,8 +24,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="Parquet file to write")
     arguments = parser.parse_args()
     begin = time.monotonic()
-    words = tomllib.loads(LEXICON.read_text(encoding="utf-8"))
-    table = signals(pl.scan_parquet(arguments.turns / "bucket-*.parquet"), words)
+    table = signals(pl.scan_parquet(arguments.turns / "bucket-*.parquet"), lexicons())
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     table.write_parquet(arguments.out, compression="zstd", compression_level=1)
     print(json.dumps({"turns": table.height, "seconds": round(time.monotonic() - begin, 3)}))

@@ -195,3 +195,40 @@ def readings(each: pl.DataFrame, line: pl.DataFrame) -> Iterable[pl.Series]:
         .collect()
         .get_columns()
     )
+
+
+def carried(line: pl.DataFrame) -> Iterable[pl.Series]:
+    """Slots of the leading hypothesis that the next turn's has with the same value, or with others alone."""
+    parts = (
+        line.lazy()
+        .select("row", lead("slots"))
+        .explode("slots")
+        .drop_nulls("slots")
+        .unnest("slots")
+        .select("row", col("name").fill_null(""), value=col("value").fill_null("").str.to_lowercase())
+        .with_row_index("slot")
+        .collect()
+        .lazy()
+    )
+    following = parts.select("name", "value", row=col("row") - 1)
+    kept = parts.join(following, on=["row", "name", "value"], how="semi").select("slot", "row")
+    named = parts.join(following, on=["row", "name"], how="semi")
+    changed = named.join(kept, on="slot", how="anti").select("row")
+    counts = line.lazy().select(
+        "row", "position", "length", "same_frame_next", has=col("interpretations").list.len() > 0
+    )
+    for name, rows in (("kept", kept), ("changed", changed)):
+        counts = counts.join(rows.group_by("row").agg(pl.len().cast(pl.Int32).alias(name)), on="row", **LEFT)
+    valid = (col("has") & near("has", 1)).fill_null(False)
+    kept, changed = col("kept").fill_null(0), col("changed").fill_null(0)
+    return (
+        counts.select(
+            slots_kept_next=pl.when(valid).then(kept),
+            slots_changed_next=pl.when(valid).then(changed),
+            partial_rephrase=pl.when(valid).then(
+                col("same_frame_next").fill_null(False) & (changed == 1) & (kept >= 1)
+            ),
+        )
+        .collect()
+        .get_columns()
+    )

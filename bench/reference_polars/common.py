@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -21,12 +22,18 @@ STRIDE: Final = SESSION_CAP + 2 * HORIZON + 2
 NEAR: Final = 4
 WORD_SECONDS: Final = 0.35
 ASKED_AGAIN: Final = 0.8
-LEXICON: Final = Path(__file__).parents[2] / "features" / "lexicons" / "en.toml"
+NEGATION_REACH: Final = 2
+EDIT_LIKENESS: Final = 0.8
+EDIT_TOKENS: Final = 4
+TOOL: Final = "tool"
+LEXICONS: Final = Path(__file__).parents[2] / "features" / "lexicons"
+DEFAULT: Final = "en"
 
 ORDER: Final = ["subject_id", "event_time", "sequence", "turn_id"]
 READ: Final = [
     *ORDER,
     "conversation_id",
+    "locale",
     "prompt",
     "utterance",
     "asr",
@@ -37,11 +44,16 @@ READ: Final = [
     "explicit_rating",
 ]
 DIALOG_ACTS: Final = ("negates", "affirms", "goes_back", "restarts")
-REMARKS: Final = ("corrects", "asks_back", "gives_up", "closes", "escalates", "thanks", "says_sorry")
+REMARKS: Final = ("corrects", "complains", "asks_back", "gives_up", "closes", "escalates", "thanks", "says_sorry")
 SYSTEM_ACTS: Final = ("asks_confirmation", "apologises", "cannot_help")
 OUTCOMES: Final = {"falls_back": "fallback", "clarifies": "clarify", "hands_off": "handoff"}
 LEFT: Final[dict[str, Any]] = {"how": "left", "maintain_order": "left"}
 col = pl.col
+
+
+def lexicons() -> dict[str, dict[str, Any]]:
+    """The words of each language."""
+    return {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(LEXICONS.glob("*.toml"))}
 
 
 def near(values: pl.Expr | str, offset: int) -> pl.Expr:

@@ -76,3 +76,12 @@ def next_values(each: pl.DataFrame, line: pl.DataFrame) -> pl.Series:
     mask = both.fill_null(False)
     like = likeness(each["values"].filter(mask), following.filter(mask))
     return at_rows(mask, like).alias("next_value_similarity")
+
+
+def ends(each: pl.DataFrame, line: pl.DataFrame) -> pl.Series:
+    """Whether a candidate is the leading hypothesis of the turn that ends the friction after its own."""
+    leads = each.lazy().filter("lead").select(end="row", settled="candidate_id")
+    found = line.lazy().select("row", end="friction_end").join(leads, on="end", **LEFT)
+    joined = each.lazy().select("row", "candidate_id").join(found, on="row", **LEFT)
+    same = (col("candidate_id") == col("settled")).fill_null(False)
+    return joined.select(pl.when(same.any().over("row")).then(same).alias("ends_friction")).collect().to_series()

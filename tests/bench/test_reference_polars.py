@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,8 @@ reference = pytest.importorskip("bench.reference_polars", reason="polars is not 
 
 def by_hand(table: pa.Table, folder: Path) -> pa.Table:
     pq.write_table(table, folder / "bucket-00000.parquet")
-    words = tomllib.loads(reference.common.LEXICON.read_text(encoding="utf-8"))
-    reference.signals(reference.pl.scan_parquet(folder / "bucket-*.parquet"), words).write_parquet(
-        folder / "out.parquet"
-    )
+    held = reference.pl.scan_parquet(folder / "bucket-*.parquet")
+    reference.signals(held, reference.common.lexicons()).write_parquet(folder / "out.parquet")
     return pq.read_table(folder / "out.parquet")
 
 
@@ -98,6 +95,40 @@ def test_it_says_so_of_remarks_outcomes_and_readings_of_rephrases(tmp_path: Path
     offsets = [entry["offset"] for each in expected["candidates"].to_pylist() for entry in each]
     assert {1, 2, 3} <= set(offsets)
     assert {True, False} == set(expected["abandoned"].to_pylist())
+    assert differences(expected, by_hand(table, tmp_path)) == []
+
+
+def test_it_says_so_of_chat_tools_and_languages(tmp_path: Path):
+    def call(tool: str, *pairs: tuple[str, str]) -> list[dict[str, Any]]:
+        return [{"domain": "tool", "intent": tool, "slots": slot(*pairs), "score": None}]
+
+    book, again = call("book", ("day", "Friday"), ("to", "Ely")), call("book", ("day", "friday"), ("to", "York"))
+    twice = call("drop", ("to", "Ely"), ("to", "York"), ("day", "Friday"))
+    said: list[tuple[str, str | None, list[dict[str, Any]], str | None, str | None]] = [
+        ("how do I sort a list by its length", None, [], "Use sorted().", "answered"),
+        ("how do I sort a list by its length", "en-GB", [], "Use list.sort().", "answered"),
+        ("how do I sort the list by its length", None, [], "Use list.sort().", None),
+        ("Traceback (most recent call last): KeyError: 'x'", None, [], None, None),
+        ("that is wrong and not very good, really bad", "en", [], "Sorry.", None),
+        ("book it", None, book, "An error occurred.", "answered"),
+        ("book it please", None, again, "Fehler beim Buchen", "error"),
+        ("book it please", "de", again, "Fehler beim Buchen", None),
+        ("Das stimmt überhaupt nicht, das ist Blödsinn und nicht schön", "de_AT", twice, "Meinten Sie Köln?", None),
+        ("Nein, nicht Köln sondern Straßburg", "DE", book, "Welche Straße genau?", "clarify"),
+        ("Nein", "de", [], "Tut mir leid, das kann ich leider nicht.", None),
+        ("Wunderbar, vielen Dank", "de", again, "Welche Straße genau? Köln?", None),
+        ("non merci", "fr", book, "Wohin möchten Sie?", None),
+    ]
+    rows = [
+        {"turn_id": f"{k:02d}", "at": 15.0 * k, "utterance": text, "locale": locale, "interpretations": nbest}
+        | {"response": answer, "outcome": outcome}
+        for k, (text, locale, nbest, answer, outcome) in enumerate(said)
+    ]
+    rows += [row | {"turn_id": "e" + row["turn_id"], "at": 70.0 * k, "subject_id": "e"} for k, row in enumerate(rows)]
+    table = sort(turns(*rows))
+    expected = signals(table)
+    for name in ("regenerated", "edited_next", "pastes_error", "tool_failed", "tool_retried", "partial_rephrase"):
+        assert {True, False} <= set(expected[name].to_pylist()), name
     assert differences(expected, by_hand(table, tmp_path)) == []
 
 

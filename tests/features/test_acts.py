@@ -17,7 +17,15 @@ from features.signals import signals
         ("start over", "restarts"),
         ("no, I meant the kitchen", "corrects"),
         ("not rock but jazz", "corrects"),
+        ("that's wrong", "complains"),
+        ("it still doesn't work", "complains"),
+        ("this makes no sense", "complains"),
+        ("you ignored my question", "complains"),
+        ("not very helpful", "complains"),
         ("what do you mean?", "asks_back"),
+        ("what are you talking about", "asks_back"),
+        ("what does that mean", "asks_back"),
+        ("are you sure?", "asks_back"),
         ("pardon?", "asks_back"),
         ("never mind", "gives_up"),
         ("cancel that", "gives_up"),
@@ -26,6 +34,8 @@ from features.signals import signals
         ("can I talk to a real person", "escalates"),
         ("operator", "escalates"),
         ("thanks a lot", "thanks"),
+        ("that was very helpful", "thanks"),
+        ("it worked", "thanks"),
         ("sorry, my mistake", "says_sorry"),
     ],
 )
@@ -37,7 +47,19 @@ def test_words_perform_an_act(utterance, act):
 
 @pytest.mark.parametrize(
     "utterance",
-    ["nobody knows", "yesterday", "the start of it", "stop the music", "cancel my alarm", "the agent's name", "byelaw"],
+    [
+        "nobody knows",
+        "yesterday",
+        "the start of it",
+        "stop the music",
+        "cancel my alarm",
+        "the agent's name",
+        "byelaw",
+        "what is wrong with sugar",
+        "how does it work",
+        "a helpful guide",
+        "what does photosynthesis mean",
+    ],
 )
 def test_words_that_only_begin_alike_perform_none(utterance):
     got = signals(turns({"utterance": utterance}))
@@ -56,6 +78,12 @@ def test_a_remark_goes_by_intent_or_by_words_and_beside_an_act(act, intent):
     assert column(got, act) == [True]
     got = signals(turns({"utterance": "no thanks", "nbest": [interpretation("negate")]}))
     assert column(got, "negates") == column(got, "thanks") == [True]
+
+
+def test_who_says_what_is_right_corrects_and_does_not_complain():
+    got = signals(turns({"utterance": "that's wrong, I meant jazz"}, {"utterance": "that's wrong"}))
+    assert column(got, "corrects") == [True, False]
+    assert column(got, "complains") == [False, True]
 
 
 def test_the_second_turn_after_counts_any_friction():

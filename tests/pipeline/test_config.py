@@ -72,6 +72,7 @@ def test_values_on_the_command_line(override: str, section: str, key: str, value
         ("gates.latest=1999-01-01T00:00:00Z", "gates.latest .* is not after gates.earliest"),
         ("shuffle.mode=memory", "auto, spill or native"),
         ("signals.language=xx", "signals.language"),
+        ("signals.by_locale=no", "bool is wanted"),
         ("signals.session_gap=-1", "session_gap"),
         ("signals.rephrase_turns=0", "rephrase_turns"),
         ("signals.horizon=0", "horizon"),
@@ -88,13 +89,18 @@ def test_what_is_refused_and_what_the_message_says(override: str, says: str):
         load(None, [override])
 
 
+def test_a_switch_takes_true_and_false():
+    assert load(None, []).signals.by_locale is True
+    assert load(None, ["signals.by_locale=false"]).signals.by_locale is False
+
+
 def test_every_number_has_its_bounds_and_its_default_lies_within():
     sections = load(None, []).resolved() | {"shuffle": {"bucket_bytes": 1}, "workers": {"threads": 0}}
     numbers = {
         f"{section}.{key}": value
         for section, keys in sections.items()
         for key, value in keys.items()
-        if isinstance(value, int | float)
+        if isinstance(value, int | float) and not isinstance(value, bool)
     }
     # Any number will do as a seed.
     assert numbers.keys() - {"train.seed"} == _BOUNDS.keys()
