@@ -16,15 +16,20 @@ from apache_beam.io.filesystems import FileSystems
 from pipeline import readers, storage
 from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
+from pipeline.gold import GoldFiles, read_gold, unknown_turns
 from pipeline.jobs.context import Context, write_counts, write_one
 from pipeline.readers.stream import COMPRESSIONS, bare_suffix
 from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
 from pipeline.transforms.read import DEAD, GOLD, INPUTS, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
-from schemas import ADVICE, INPUT, Reason
+from pipeline.transforms.write import bucket_path, write_bucket
+from schemas import ADVICE, INPUT, TURN, Reason
+from schemas import GOLD as LABELS
 
 # Bytes of our tables that a stored byte becomes, by rule of thumb; only the number of buckets follows from it.
 _EXPANSION: Final = {"packed": 8, "plain": 1}
+# Table of the labels that were read from files of their own.
+GOLD_FILES: Final = "gold_files"
 # What a turn with a short n-best comes to.
 _ROW_BYTES: Final = 1_024
 
@@ -37,17 +42,25 @@ class Found:
     skipped: list[str]
 
 
-def run(context: Context, pattern: str, format: str) -> None:
-    """Read the input.
+def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ()) -> None:
+    """Read the input, and labels of people from files beside it.
+
+    Parameters
+    ----------
+    context : Context
+    pattern, format : str
+    gold : tuple of str
+        Files, folders or globs of labels; see `pipeline.gold`.
 
     Raises
     ------
     InputError
-        If nothing matches, or no usable turn was found. The last release stays current.
+        If nothing matches, no usable turn was found, or a label cannot be right. The last release stays current.
     """
     reader = readers.reader(format)
     workspace = context.workspace
     found = find(pattern, reader.suffixes, workspace.out)
+    labels = read_gold(gold)
     workspace.begin("ingest")
     if found.skipped:
         context.progress.note(
@@ -57,10 +70,10 @@ def run(context: Context, pattern: str, format: str) -> None:
     sizes = [(uri, stored_bytes(path, size)) for path, uri, size in found.files]
     buckets = bucket_count(sizes, context.config.shuffle.bucket_bytes)
     context.run(lambda pipeline: _build(pipeline, context, found, format, buckets))
-    _finish(context, found, format, buckets)
+    _finish(context, found, format, buckets, labels)
 
 
-def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None) -> Found:
+def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None, option: str = "--input") -> Found:
     """Files of an input: a file, a folder (with all below it), or a glob, on any Beam file system.
 
     What lies in `out` is no input, so that a folder of logs may hold the output too.
@@ -92,7 +105,7 @@ def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None) -> Fou
         wanted = ", ".join(f"*{s}" for s in suffixes)
         held = f"; it holds {', '.join(skipped[:5])}" if skipped else ""
         raise InputError(
-            f"--input {pattern}: no file to read{held}. Wanted: {wanted}, plain or "
+            f"{option} {pattern}: no file to read{held}. Wanted: {wanted}, plain or "
             f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob"
         )
     return Found(files, skipped)
@@ -167,7 +180,29 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
     write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
 
 
-def _finish(context: Context, found: Found, format: str, buckets: int) -> None:
+def _keep_gold(context: Context, labels: GoldFiles) -> dict[str, object]:
+    """Write the labels of files beside those of the logs; gives what is to be told of them."""
+    workspace = context.workspace
+    if labels.table.num_rows:
+        write_bucket(workspace.table("ingest", GOLD_FILES), 0, labels.table, LABELS)
+    return {"inputs": labels.inputs, "labels": labels.table.num_rows, "unknown": tell_unknown(context, labels)}
+
+
+def tell_unknown(context: Context, labels: GoldFiles) -> int:
+    """Labels of turns that the log does not hold; they are counted, kept and of no effect."""
+    folder = context.workspace.table("ingest", "turns")
+    paths = [bucket_path(folder, number) for number in context.workspace.buckets("ingest", "turns")]
+    known = (storage.read_table(path, TURN.schema, ["turn_id"])["turn_id"].combine_chunks() for path in paths)
+    unknown = unknown_turns(labels.table, known)
+    if unknown:
+        context.progress.note(
+            f"gold: {unknown:,} of {labels.table.num_rows:,} label(s) are of turns that are not in the log "
+            f"(of {', '.join(i['uri'] for i in labels.inputs[:3])}); is turn_id the log's own?"
+        )
+    return unknown
+
+
+def _finish(context: Context, found: Found, format: str, buckets: int, labels: GoldFiles) -> None:
     workspace = context.workspace
     inputs = storage.read_table(storage.join(workspace.stage("ingest"), "inputs.parquet"), INPUT.schema).sort_by("uri")
     counts = workspace.counts("ingest")
@@ -200,6 +235,7 @@ def _finish(context: Context, found: Found, format: str, buckets: int) -> None:
             "config": {"ingest": context.config.resolved()["ingest"]},
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
+            "gold": _keep_gold(context, labels),
             "gates": [gate],
         },
     )

@@ -16,7 +16,9 @@ from models.store import dumps
 from models.training import train
 from pipeline import storage, tally
 from pipeline.errors import InputError
+from pipeline.gold import SUFFIXES, merged, of_files
 from pipeline.jobs.context import Context, numbers
+from pipeline.jobs.ingest import GOLD_FILES, tell_unknown
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
 from schemas import GOLD, SIGNALS
 
@@ -34,7 +36,7 @@ def run(context: Context) -> None:
     workspace = context.workspace
     workspace.begin("train")
     _sample(context)
-    gold = workspace.read("ingest", "gold", GOLD)
+    gold, told = _gold(context)
     rows = workspace.read("train", "rows", SIGNALS)
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
@@ -61,9 +63,21 @@ def run(context: Context) -> None:
             "threshold": _facts(models.threshold),
             "tau": _facts(models.tau),
             "report": models.report,
+            "gold": told,
             "gates": [],
         },
     )
+
+
+def _gold(context: Context) -> tuple[pa.Table, dict[str, object]]:
+    """Labels of the logs, of the files that ingest was given, and of all in `<out>/gold`, where audits put theirs."""
+    workspace = context.workspace
+    folder = storage.join(workspace.out, "gold")
+    paths = storage.files(folder) if storage.exists(folder) else []
+    held = of_files([(path, f"gold/{path.rsplit('/', 1)[-1]}") for path in paths if path.endswith(SUFFIXES)])
+    tables = [workspace.read("ingest", name, GOLD) for name in ("gold", GOLD_FILES)]
+    told = {"inputs": held.inputs, "labels": held.table.num_rows, "unknown": tell_unknown(context, held)}
+    return merged([*tables, held.table]), told
 
 
 def _facts(threshold: Threshold) -> dict[str, object]:
