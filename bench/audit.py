@@ -27,7 +27,7 @@ from models.sampling import DECISIONS, AuditOptions, cells_that_fit, shared_out
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 FIGURES: Final = ("prevalence", "precision", "recall", "correction precision")
-DRAWS: Final = 2_000
+DRAWS: Final = 1_000
 METHODS: Final = ("wald", "korn-graubard", "posterior", "melded 0", "melded", "melded 1/2")
 # From so many turns judged on, a domain's figures are counted.
 DOMAIN_TURNS: Final = 10

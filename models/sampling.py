@@ -80,7 +80,7 @@ def allocate(sizes: I64, n: int, least: int, power: float) -> I64:
         ideal = left * weight / weight.sum()
         given = np.minimum(np.floor(ideal).astype(np.int64), room)
         if not given.any():
-            # Less than one for each: the largest remainders, earlier cells first among equals.
+            # Less than one for each: to the largest cells, earlier ones first among equals.
             first = np.argsort(-np.where(room > 0, ideal, -1.0), kind="stable")[:left]
             given[first] = np.minimum(1, room[first])
         out += given
