@@ -53,6 +53,7 @@ def evaluate(out: str, gold: list[str], release: str | None = None, model: str |
         "judged_by": judged.told,
         "turns": judged.turns,
         "gold": [{k: f[k] for k in ("uri", "sha256", "labels")} for f in labels.inputs],
+        "of_audits": sum(source.startswith("audit/") for source in labels.table["source"].to_pylist()),
         "definitions": {
             name: (_corrections if name == RIGHT else _judgements)(held, judged)
             for name in GOLD_DEFINITIONS

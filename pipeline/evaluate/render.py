@@ -28,6 +28,11 @@ def render(told: dict[str, Any]) -> str:
         f"p >= {thresholds['correction']['value']:.2f}; learned from {by['training']['labels']}",
         *(f"gold      {f['uri']}: {f['labels']:,} labels" for f in told["gold"]),
     ]
+    if told["of_audits"]:
+        note = (
+            f"{told['of_audits']:,} labels are of audits, drawn by cell: `audit --read` gives figures of the whole log"
+        )
+        lines += wrapped(note, "          ")
     for definition, held in told["definitions"].items():
         lines += ["", *_definition(definition, held, bool(by.get("learned_known", True)))]
     return "\n".join(lines)
