@@ -4,7 +4,7 @@ python -m bench.audit [--audits 1000] [--out out/audit.json]
 
 Each scenario is a finite log of domains with a known truth in every cell. An audit draws 300 of its turns as
 `afterword audit` does, and each method gives its 95% intervals. Nothing of the product was fitted to the scenarios but
-`models.audit.DELTA`.
+`models.melding.DELTA`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta, norm
 
-from models.audit import DELTA, Figure, Strata, correction_precision, defect_figures
+from models.audit import Strata, correction_precision, defect_figures
+from models.melding import DELTA, Figure
 from models.sampling import DECISIONS, AuditOptions, cells_that_fit, shared_out
 
 F64 = npt.NDArray[np.float64]

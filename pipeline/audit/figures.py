@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from models.audit import CONFIDENCE, Figure, Strata, correction_precision, defect_figures
+from models.audit import Strata, correction_precision, defect_figures
+from models.melding import CONFIDENCE, Figure
 from models.sampling import DECISIONS
-from pipeline.audit.answers import Said
 from pipeline.audit.questions import RIGHT, WRONG
+from pipeline.audit.said import Said
 
 DECIMALS: Final = 4
 Mask = npt.NDArray[np.bool_]

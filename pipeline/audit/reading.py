@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pipeline import storage
-from pipeline.audit.answers import audit_of, collect, gold_rows, read_answers
+from pipeline.audit.answers import audit_of, read_answers
 from pipeline.audit.drawing import DESIGN, FORMAT, SAMPLE, audit_folder
 from pipeline.audit.figures import figures
+from pipeline.audit.said import collect, gold_rows
 from pipeline.errors import InputError
 from schemas import AUDIT_SAMPLE, GOLD
 

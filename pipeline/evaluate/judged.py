@@ -10,14 +10,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.hashing import strings
 from features.text import flat
 from models.judge import judge
 from models.store import ModelFileError, loads
-from models.training import Models
+from models.training import Models, earlier_rows
 from pipeline import storage
 from pipeline.errors import InputError, StageError
 from pipeline.explain.release import open_release
 from pipeline.explain.tables import StageTables
+from pipeline.jobs.train import audited, labels
 from pipeline.workspace import Workspace
 from schemas import CORRECTION, JUDGEMENT, SIGNALS
 
@@ -77,7 +79,7 @@ def of_release(out: str, name: str | None, labelled: pa.Array) -> Judged:
         "thresholds": release.manifest["thresholds"],
         "training": release.manifest["training"],
     }
-    return _gather(tables, labelled, pair, told, _in_sample(tables.workspace, labelled))
+    return _gather(tables, labelled, pair, told, _fitted(tables.workspace, labelled))
 
 
 def of_model(out: str, path: str, labelled: pa.Array) -> Judged:
@@ -104,7 +106,7 @@ def of_model(out: str, path: str, labelled: pa.Array) -> Judged:
         "thresholds": {"defect": {"value": models.threshold.value}, "correction": {"value": models.tau.value}},
         "training": models.report,
     }
-    learned = _in_sample(workspace, labelled) if own else pa.array([], pa.string())
+    learned = _fitted(workspace, labelled) if own else pa.array([], pa.string())
     # Of a model of another run it is not known whom it has seen.
     told["learned_known"] = own
     return _gather(tables, labelled, _judging(tables, models), told, learned)
@@ -149,9 +151,15 @@ def _labelled(tables: StageTables, labelled: pa.Array) -> Iterator[tuple[int, I6
         yield bucket, np.flatnonzero(found), len(turn_ids)
 
 
-def _in_sample(workspace: Workspace, labelled: pa.Array) -> pa.Array:
-    """Labelled turns that stage train drew to fit on."""
-    ids = flat(workspace.read("train", "rows", SIGNALS, ["turn_id"])["turn_id"])
+def _fitted(workspace: Workspace, labelled: pa.Array) -> pa.Array:
+    """Labelled turns that the models of the stages were fitted on: not those kept to prove the thresholds."""
+    facts = workspace.facts("train")
+    rows = workspace.read("train", "rows", SIGNALS, ["turn_id", "session_id", "event_time"])
+    gold = labels(workspace, audited(workspace, frozenset(f["uri"] for f in facts["gold"]["inputs"])))
+    wrong = gold.filter(pc.equal(gold["definition"], "wrong_interpretation")).to_pandas()
+    known = wrong.groupby("turn_id")["value"].mean().reindex(strings(rows["turn_id"])).to_numpy(np.float64)
+    early = earlier_rows(rows, known, facts["config"]["train"]["certify_share"])
+    ids = flat(rows["turn_id"]).filter(pa.array(early))
     return ids.filter(pc.is_in(ids, value_set=labelled))
 
 

@@ -16,10 +16,11 @@ from models.store import dumps
 from models.training import train
 from pipeline import storage, tally
 from pipeline.errors import InputError
-from pipeline.gold import SUFFIXES, merged, of_files
+from pipeline.gold import SUFFIXES, GoldFiles, merged, of_files
 from pipeline.jobs.context import Context, numbers
 from pipeline.jobs.ingest import GOLD_FILES, tell_unknown
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
+from pipeline.workspace import Workspace
 from schemas import GOLD, SIGNALS
 
 MODEL_FILE = "models.json"
@@ -36,7 +37,9 @@ def run(context: Context) -> None:
     workspace = context.workspace
     workspace.begin("train")
     _sample(context)
-    gold, told = _gold(context)
+    held = audited(workspace)
+    gold = labels(workspace, held)
+    told = {"inputs": held.inputs, "labels": held.table.num_rows, "unknown": tell_unknown(context, held)}
     rows = workspace.read("train", "rows", SIGNALS)
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
@@ -69,15 +72,18 @@ def run(context: Context) -> None:
     )
 
 
-def _gold(context: Context) -> tuple[pa.Table, dict[str, object]]:
-    """Labels of the logs, of the files that ingest was given, and of all in `<out>/gold`, where audits put theirs."""
-    workspace = context.workspace
+def audited(workspace: Workspace, only: frozenset[str] | None = None) -> GoldFiles:
+    """Labels in `<out>/gold`, where audits put theirs; of the named files alone where names are given."""
     folder = storage.join(workspace.out, "gold")
     paths = storage.files(folder) if storage.exists(folder) else []
-    held = of_files([(path, f"gold/{path.rsplit('/', 1)[-1]}") for path in paths if path.endswith(SUFFIXES)])
+    named = [(path, f"gold/{path.rsplit('/', 1)[-1]}") for path in paths if path.endswith(SUFFIXES)]
+    return of_files([(path, uri) for path, uri in named if only is None or uri in only])
+
+
+def labels(workspace: Workspace, held: GoldFiles) -> pa.Table:
+    """All that is learned from: labels of the logs, of the files that ingest was given, and of audits."""
     tables = [workspace.read("ingest", name, GOLD) for name in ("gold", GOLD_FILES)]
-    told = {"inputs": held.inputs, "labels": held.table.num_rows, "unknown": tell_unknown(context, held)}
-    return merged([*tables, held.table]), told
+    return merged([*tables, held.table])
 
 
 def _facts(threshold: Threshold) -> dict[str, object]:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from models.audit import Share, Strata, correction_precision, defect_figures, pooled, ratio, weighted
+from models.audit import Strata, correction_precision, defect_figures, pooled
+from models.melding import Share, ratio, weighted
 from models.sampling import DECISIONS
 
 CORRECTED, DEFECTIVE, SATISFIED = range(3)

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.audit.answers import audit_of, collect, gold_rows, read_answers
+from pipeline.audit.answers import audit_of, read_answers
 from pipeline.audit.figures import figures
 from pipeline.audit.forms import Answer
 from pipeline.audit.questions import RIGHT, WRONG
+from pipeline.audit.said import collect, gold_rows
 from pipeline.errors import InputError
 from schemas import AUDIT_SAMPLE
 
