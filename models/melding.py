@@ -1,9 +1,9 @@
 """Intervals of figures that hang on several estimated shares, by melding (Fay, Proschan and Brittain 2015).
 
 A share of which s of n are positive has a lower and an upper confidence distribution, Beta(s + d, n - s + 1 - d) and
-Beta(s + 1 - d, n - s + d); d = 0 gives Clopper and Pearson's interval, 1/2 Jeffreys'. A figure that rises with one share
-and falls with another, as recall does, takes the one from its lower and the other from its upper distribution for its
-lower limit.
+Beta(s + 1 - d, n - s + d); d = 0 gives Clopper and Pearson's interval, 1/2 Jeffreys'. A figure that rises with one
+share and falls with another, as recall does, takes the one from its lower and the other from its upper distribution for
+its lower limit.
 """
 
 from __future__ import annotations

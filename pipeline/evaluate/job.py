@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 from features.hashing import strings
 from features.text import is_true
 from models.evaluation import decided, reliability, scored
-from pipeline.errors import InputError
-from pipeline.evaluate.judged import Judged, of_model, of_release
+from pipeline.errors import InputError, StageError
+from pipeline.evaluate.examples import of_examples
+from pipeline.evaluate.judged import Judged, of_model, of_release, release_told
+from pipeline.explain.release import Release, open_release
 from pipeline.gold import read_gold
 from pipeline.transforms.counts import domain_names
 from schemas import GOLD_DEFINITIONS
@@ -41,25 +43,43 @@ def evaluate(out: str, gold: list[str], release: str | None = None, model: str |
     InputError
         If there is no label, or one that cannot be right.
     StageError
-        If the stages' tables are missing.
+        If the stages' tables are missing, and nothing can be told of the release alone.
     """
     labels = read_gold(gold)
     if not labels.table.num_rows:
         raise InputError(f"--gold {' '.join(gold)}: no label in {len(labels.inputs)} file(s)")
     labelled = pc.unique(labels.table["turn_id"])
-    judged = of_model(out, model, labelled) if model else of_release(out, release, labelled)
     frame = _averaged(labels.table)
+    right = frame[frame["definition"] == RIGHT]
+    held = None if model else open_release(out, release)
+    judged, gone = _judged(out, held, model, labelled, bool(len(right)))
+    definitions = [name for name in GOLD_DEFINITIONS if judged and (frame["definition"] == name).any()]
     return {
-        "judged_by": judged.told,
-        "turns": judged.turns,
+        "judged_by": judged.told if judged else release_told(held) if held else {},
+        "turns": judged.turns if judged else None,
+        "notes": [f"judgements are not told: {gone}"] if gone else [],
         "gold": [{k: f[k] for k in ("uri", "sha256", "labels")} for f in labels.inputs],
         "of_audits": sum(source.startswith("audit/") for source in labels.table["source"].to_pylist()),
         "definitions": {
-            name: (_corrections if name == RIGHT else _judgements)(held, judged)
-            for name in GOLD_DEFINITIONS
-            if len(held := frame[frame["definition"] == name])
+            name: (_corrections if name == RIGHT else _judgements)(frame[frame["definition"] == name], judged)
+            for name in definitions
         },
+        "examples": of_examples(held, _by_candidate(right)) if held and len(right) else None,
     }
+
+
+def _judged(
+    out: str, release: Release | None, model: str | None, labelled: pa.Array, without: bool
+) -> tuple[Judged | None, str | None]:
+    """Judgements; or, where labels of the examples can do without them, none and why."""
+    if release is None:
+        return of_model(out, model or "", labelled), None
+    try:
+        return of_release(out, release, labelled), None
+    except StageError as error:
+        if not without:
+            raise
+        return None, str(error)
 
 
 def _averaged(gold: pa.Table) -> pd.DataFrame:
@@ -99,8 +119,7 @@ def _corrections(labels: pd.DataFrame, judged: Judged) -> dict[str, Any]:
     Candidates are written for turns judged defective alone; labels of others, such as leading readings, join nothing.
     """
     key = strings(judged.corrections["turn_id"]) + "\x1f" + strings(judged.corrections["candidate_id"])
-    values = pd.Series(labels["value"].to_numpy(), index=labels["turn_id"] + "\x1f" + labels["candidate_id"])
-    at, share = _joined(key, values)
+    at, share = _joined(key, _by_candidate(labels))
     rows = judged.corrections.take(at)
     accepted = is_true(rows["accepted"])
     learned = is_true(pc.is_in(rows["turn_id"], value_set=judged.learned))
@@ -124,6 +143,10 @@ def _corrections(labels: pd.DataFrame, judged: Judged) -> dict[str, Any]:
         "reliability": reliability(share, rows["p_correct"].to_numpy()),
         "domains": {name: figures(domain == name) for name in sorted(set(domain.tolist()))},
     }
+
+
+def _by_candidate(labels: pd.DataFrame) -> pd.Series:
+    return pd.Series(labels["value"].to_numpy(), index=labels["turn_id"] + "\x1f" + labels["candidate_id"])
 
 
 def _joined(key: npt.NDArray[np.object_], values: pd.Series) -> tuple[npt.NDArray[np.int64], F64]:

@@ -17,7 +17,7 @@ from models.store import ModelFileError, loads
 from models.training import Models, earlier_rows
 from pipeline import storage
 from pipeline.errors import InputError, StageError
-from pipeline.explain.release import open_release
+from pipeline.explain.release import Release
 from pipeline.explain.tables import StageTables
 from pipeline.jobs.train import audited, labels
 from pipeline.workspace import Workspace
@@ -53,7 +53,17 @@ class Judged:
     told: dict[str, object]
 
 
-def of_release(out: str, name: str | None, labelled: pa.Array) -> Judged:
+def release_told(release: Release) -> dict[str, object]:
+    """What judged, of a release."""
+    return {
+        "release_id": release.id,
+        "models": release.manifest["identity"]["models"],
+        "thresholds": release.manifest["thresholds"],
+        "training": release.manifest["training"],
+    }
+
+
+def of_release(out: str, release: Release, labelled: pa.Array) -> Judged:
     """Judgements of the release whose stages lie in an output folder.
 
     Raises
@@ -61,7 +71,6 @@ def of_release(out: str, name: str | None, labelled: pa.Array) -> Judged:
     StageError
         If the stages are those of another release.
     """
-    release = open_release(out, name)
     tables = StageTables(Workspace(out))
     if reason := tables.mismatch(release.id):
         raise StageError(
@@ -73,13 +82,7 @@ def of_release(out: str, name: str | None, labelled: pa.Array) -> Judged:
         judgements = tables.read("judgements", bucket, rows)
         return judgements, tables.corrections(bucket, judgements["turn_id"])
 
-    told = {
-        "release_id": release.id,
-        "models": release.manifest["identity"]["models"],
-        "thresholds": release.manifest["thresholds"],
-        "training": release.manifest["training"],
-    }
-    return _gather(tables, labelled, pair, told, _fitted(tables.workspace, labelled))
+    return _gather(tables, labelled, pair, release_told(release), _fitted(tables.workspace, labelled))
 
 
 def of_model(out: str, path: str, labelled: pa.Array) -> Judged:

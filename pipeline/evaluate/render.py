@@ -24,10 +24,12 @@ def render(told: dict[str, Any]) -> str:
     thresholds = by["thresholds"]
     lines = [
         "",
-        f"{name} of {told['turns']:,} turns; defect at p >= {thresholds['defect']['value']:.2f}, correction at "
+        f"{name}{_turns(told['turns'])}; defect at p >= {thresholds['defect']['value']:.2f}, correction at "
         f"p >= {thresholds['correction']['value']:.2f}; learned from {by['training']['labels']}",
         *(f"gold      {f['uri']}: {f['labels']:,} labels" for f in told["gold"]),
     ]
+    for note in told["notes"]:
+        lines += wrapped(note, "note      ")
     if told["of_audits"]:
         note = (
             f"{told['of_audits']:,} labels are of audits, drawn by cell: `audit --read` gives figures of the whole log"
@@ -35,7 +37,26 @@ def render(told: dict[str, Any]) -> str:
         lines += wrapped(note, "          ")
     for definition, held in told["definitions"].items():
         lines += ["", *_definition(definition, held, bool(by.get("learned_known", True)))]
+    if told["examples"]:
+        lines += ["", *_examples(told["examples"])]
     return "\n".join(lines)
+
+
+def _turns(turns: int | None) -> str:
+    return "" if turns is None else f" of {turns:,} turns"
+
+
+def _examples(held: dict[str, Any]) -> list[str]:
+    columns = ["examples", "labelled", "right", "precision", "turns"]
+    lines = [
+        "released examples: what is taught is what the users of its turns meant, on right_interpretation",
+        "",
+        f"  {'':<24}" + "".join(f"{c:>10}" for c in columns),
+        _row("all", held["all"], columns),
+    ]
+    lines += [_row(f"{kind}s", figures, columns) for kind, figures in held["kinds"].items()]
+    ordered = sorted(held["domains"].items(), key=lambda d: (-d[1]["labelled"], d[0]))
+    return lines + [_row(name, figures, columns) for name, figures in ordered[:_DOMAINS] if figures["labelled"]]
 
 
 def _definition(definition: str, held: dict[str, Any], learned_known: bool) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,43 @@ def test_definitions_are_not_mixed_and_labels_that_join_nothing_are_counted(
         "breakdown": (40, 1, 40),
     }
     assert told["breakdown"]["all"]["auc"] is None
+
+
+def _meant(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Domain, intent and slots, however they are written down."""
+    slots = sorted((slot["name"], slot["value"].lower()) for slot in row["slots"])
+    return row["domain"], row["intent"], slots
+
+
+def test_examples_of_a_release_are_held_against_labels_without_its_stages(
+    simulated: Path, truth: dict[str, Any], tmp_path: Path, capsys: Any
+):
+    out = copy(simulated / "out", tmp_path / "out")
+    lineage = out / "releases" / (out / "CURRENT").read_text().strip() / "lineage" / "data"
+    examples = pq.read_table(lineage).to_pylist()
+    rows, right = [], 0
+    for example in examples:
+        label = {key: example[key] for key in ("domain", "intent", "slots")}
+        turns = example["provenance"]["turn_ids"]
+        holds = [_meant(truth[turn]) == _meant(example) for turn in turns]
+        right += sum(holds) * 2 >= len(turns)
+        told = {"definition": "right_interpretation", "interpretation": label | {"score": None}}
+        rows += [told | {"turn_id": turn, "value": float(h)} for turn, h in zip(turns, holds, strict=True)]
+    gold = tmp_path / "people.jsonl"
+    gold.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    shutil.rmtree(out / "stages")
+    capsys.readouterr()
+    assert afterword("evaluate", "--out", out, "--gold", gold, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["definitions"] == {} and "no whole run of stage release" in told["notes"][0]
+    held = told["examples"]["all"]
+    assert (held["examples"], held["labelled"], held["right"]) == (len(examples), len(examples), right)
+    assert held["turns"] == len(rows) and right > 0
+    assert afterword("evaluate", "--out", out, "--gold", gold) == 0
+    assert "released examples" in capsys.readouterr().out
+    # Labels of turns alone tell nothing of examples: without the stages there is nothing to hold them against.
+    gold.write_text(json.dumps({"turn_id": "t", "definition": "dissatisfied", "value": 1.0}) + "\n")
+    assert afterword("evaluate", "--out", out, "--gold", gold) == 7
 
 
 def test_the_next_training_learns_from_the_answers(simulated: Path, read: dict[str, Any], drawn: Path, tmp_path: Path):
