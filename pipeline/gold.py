@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from pipeline import storage
 from pipeline.errors import InputError
-from pipeline.labels import checked
+from pipeline.labels import as_they_are, checked
 from pipeline.readers.stream import bare_suffix, decompress, open_stored
 from pipeline.transforms.ingest import last_read, numbered
 from schemas import GOLD
@@ -55,7 +55,7 @@ def of_files(files: Iterable[tuple[str, str]]) -> GoldFiles:
     tables, inputs = [GOLD.empty()], []
     for path, uri in sorted(set(files), key=lambda file: (file[1], file[0])):
         stored = storage.read_bytes(path)
-        table = checked(_rows(path, uri), uri)
+        table = _table(path, uri)
         tables.append(table)
         facts = {"uri": uri, "bytes": len(stored), "sha256": storage.sha256(stored), "labels": table.num_rows}
         inputs.append(facts)
@@ -77,23 +77,31 @@ def unknown_turns(gold: pa.Table, known: Iterable[pa.Array]) -> int:
     return int(left.sum())
 
 
-def _rows(path: str, uri: str) -> list[dict[str, Any]]:
+def _table(path: str, uri: str) -> pa.Table:
+    """A file's labels, checked."""
+    data = _content(path, uri)
+    suffix = bare_suffix(path)
+    if suffix == ".parquet":
+        try:
+            table = pq.read_table(pa.BufferReader(data))
+        except pa.ArrowException as error:
+            raise InputError(f"--gold {uri}: not a Parquet file ({type(error).__name__})") from None
+        held = as_they_are(table, uri)
+        return checked(table.to_pylist(), uri) if held is None else held
+    text = data.decode("utf-8-sig", "replace")
+    return checked(_sheet(text) if suffix == ".csv" else _lines(text, uri), uri)
+
+
+def _content(path: str, uri: str) -> bytes:
     stored = open_stored(path)
     try:
         stream = decompress(stored, path)
         data = io.BufferedReader(stream, 1 << 20).read()
-        if stream.error is not None:
-            raise InputError(f"--gold {uri}: cannot be read to its end ({type(stream.error).__name__}); copy it again")
     finally:
         stored.release()
-    suffix = bare_suffix(path)
-    if suffix == ".parquet":
-        try:
-            return list(pq.read_table(pa.BufferReader(data)).to_pylist())
-        except pa.ArrowException as error:
-            raise InputError(f"--gold {uri}: not a Parquet file ({type(error).__name__})") from None
-    text = data.decode("utf-8-sig", "replace")
-    return _sheet(text) if suffix == ".csv" else _lines(text, uri)
+    if stream.error is not None:
+        raise InputError(f"--gold {uri}: cannot be read to its end ({type(stream.error).__name__}); copy it again")
+    return data
 
 
 def _sheet(text: str) -> list[dict[str, Any]]:

@@ -72,6 +72,7 @@ def _settings() -> dict[str, Any]:
             {
                 "name": "turn_id",
                 "title": "turn_id",
+                "type": "terms",
                 "visible_for_annotators": True,
                 "settings": {"type": "terms", "values": None},
             }

@@ -15,6 +15,7 @@ from synthetic import SETTINGS, afterword, copy, records, tree
 from features.interpretation import flatten, hex_id
 from pipeline.errors import InputError
 from pipeline.gold import read_gold, unknown_turns
+from pipeline.labels import as_they_are, checked
 from schemas import GOLD, INTERPRETATION
 
 WRONG = {"turn_id": "t1", "definition": "wrong_interpretation", "value": 0.5, "raters": 2, "source": "people"}
@@ -46,6 +47,37 @@ def test_every_form_gives_the_same_labels(tmp_path: Path):
         assert labels[1]["available_at"] == time
         assert [g["source"] for g in labels] == [f"file/a.{suffix}", "people"]
         assert [g["read_from"]["position"] for g in labels] == [2, 1]
+
+
+ODD = [
+    WRONG,
+    WRONG | {"raters": None, "source": None},
+    WRONG | {"value": 1.0, "available_at": datetime(2026, 3, 1, tzinfo=UTC)},
+    RIGHT,
+    WRONG | {"value": float("nan")},
+    WRONG | {"value": 2.0},
+    WRONG | {"turn_id": ""},
+    WRONG | {"definition": "sad"},
+    WRONG | {"candidate_id": "0123456789abcdef"},
+    RIGHT | {"candidate_id": "0123456789ABCDEF"},
+    RIGHT | {"candidate_id": "x0123456789abcdefx"},
+    RIGHT | {"candidate_id": None},
+    WRONG | {"raters": 0},
+    WRONG | {"available_at": datetime(2026, 3, 1)},
+    {k: v for k, v in WRONG.items() if k != "value"},
+]
+
+
+@pytest.mark.parametrize("row", ODD)
+def test_a_table_is_taken_at_once_where_each_row_by_itself_is_and_the_same(row: dict[str, Any]):
+    table = pa.Table.from_pylist([row])
+    at_once = as_they_are(table, "a.parquet")
+    try:
+        one_by_one = checked(table.to_pylist(), "a.parquet")
+    except InputError:
+        one_by_one = None
+    assert (at_once is None) == (one_by_one is None)
+    assert at_once is None or at_once.to_pylist() == one_by_one.to_pylist()
 
 
 def test_an_interpretation_names_its_candidate(tmp_path: Path):
