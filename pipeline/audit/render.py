@@ -9,6 +9,8 @@ from pipeline.explain.layout import wrapped
 
 _DOMAINS: Final = 30
 _FIGURES: Final = ("prevalence", "precision", "recall", "correction_precision")
+# Width of an interval below which a tenth of a percent says something.
+_KNOWN_WELL: Final = 0.1
 _HEADS: Final = ("prevalence", "precision", "recall", "corrections")
 
 
@@ -70,7 +72,7 @@ def figures_text(found: dict[str, Any]) -> str:
         )
     if told["both_right"]:
         lines.append(f"          {told['both_right']:,} corrections are called right where nothing was wrong")
-    lines += ["", f"{'':<24}{'turns':>11}{'judged':>8}" + "".join(f"{h:>19}" for h in _HEADS)]
+    lines += ["", f"{'':<20}{'turns':>9}{'judged':>7}" + "".join(f"{h:>15}" for h in _HEADS)]
     lines.append(_row("all", found["all"]))
     ordered = sorted(found["domains"].items(), key=lambda d: (-d[1]["turns"], d[0]))
     lines += [_row(name, figures) for name, figures in ordered[:_DOMAINS]]
@@ -79,7 +81,7 @@ def figures_text(found: dict[str, Any]) -> str:
     note = (
         f"estimate and {found['confidence']:.0%} interval. prevalence: turns whose interpretation is wrong; precision: "
         "of those judged defective; recall: of the wrong ones, those judged defective; corrections: accepted ones that "
-        "are right"
+        "are right; no interval: all were judged"
     )
     written = [f"gold      {found['gold_rows']:,} labels in {found['gold']}", f"figures   {found['figures']}"]
     return "\n".join([*lines, *wrapped(note, ""), "", *written, "", *_then()])
@@ -90,10 +92,15 @@ def _then() -> list[str]:
 
 
 def _row(name: str, figures: dict[str, Any]) -> str:
-    shown = "".join(f"{_interval(figures[key]):>19}" for key in _FIGURES)
-    return f"{name[:23]:<24}{figures['turns']:>11,}{figures['judged']:>8,}{shown}"
+    shown = "".join(f"{_interval(figures[key]):>15}" for key in _FIGURES)
+    return f"{name[:19]:<20}{figures['turns']:>9,}{figures['judged']:>7,}{shown}"
 
 
 def _interval(figure: dict[str, Any]) -> str:
+    """A share in percent with its interval; a digit more where it is known to a few points."""
     value, low, high = figure["value"], figure["low"], figure["high"]
-    return "-" if value is None else f"{value:.1%} [{100 * low:.0f}-{100 * high:.0f}%]"
+    if value is None:
+        return "-"
+    digits = 1 if high - low < _KNOWN_WELL and 0.0 < value < 1.0 else 0
+    text = f"{value:.{digits}%}"
+    return text if low == high else f"{text} [{100 * low:.0f}-{100 * high:.0f}%]"
