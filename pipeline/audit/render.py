@@ -72,7 +72,7 @@ def figures_text(found: dict[str, Any]) -> str:
         )
     if told["both_right"]:
         lines.append(f"          {told['both_right']:,} corrections are called right where nothing was wrong")
-    lines += ["", f"{'':<20}{'turns':>9}{'judged':>7}" + "".join(f"{h:>15}" for h in _HEADS)]
+    lines += ["", f"{'':<19}{'turns':>10}{'judged':>7}" + "".join(f"{h:>15}" for h in _HEADS)]
     lines.append(_row("all", found["all"]))
     ordered = sorted(found["domains"].items(), key=lambda d: (-d[1]["turns"], d[0]))
     lines += [_row(name, figures) for name, figures in ordered[:_DOMAINS]]
@@ -93,7 +93,7 @@ def _then() -> list[str]:
 
 def _row(name: str, figures: dict[str, Any]) -> str:
     shown = "".join(f"{_interval(figures[key]):>15}" for key in _FIGURES)
-    return f"{name[:19]:<20}{figures['turns']:>9,}{figures['judged']:>7,}{shown}"
+    return f"{name[:18]:<19}{figures['turns']:>10,}{figures['judged']:>7,}{shown}"
 
 
 def _interval(figure: dict[str, Any]) -> str:
