@@ -24,14 +24,27 @@ def read_answers(paths: Iterable[str]) -> list[Answer]:
         If a file is of no form, or holds what is no answer; with file, line and field.
     """
     out: list[Answer] = []
-    for path in paths:
-        uri = path.rsplit("/", 1)[-1]
+    for path, uri in named(list(paths)).items():
         if not storage.exists(path):
             raise InputError(f"--read {path}: no such file; name the files that the raters filled or the tool exported")
         try:
             out += _read(storage.read_bytes(path), uri)
         except Misread as error:
             raise InputError(f"--read {error}. Mend it and read all files again; nothing was taken over") from None
+    return out
+
+
+def named(paths: list[str]) -> dict[str, str]:
+    """A short name of each file, by path: as much of its end as tells it from the others.
+
+    A rater without a name is the file's, and raters often fill files of one name in folders of their own.
+    """
+    out: dict[str, str] = {}
+    for path in paths:
+        parts = path.split("/")
+        others = [other.split("/") for other in paths if other != path]
+        length = next((k for k in range(1, len(parts)) if all(o[-k:] != parts[-k:] for o in others)), len(parts))
+        out[path] = "/".join(parts[-length:])
     return out
 
 

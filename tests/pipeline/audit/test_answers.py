@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.audit.answers import audit_of, read_answers
+from pipeline.audit.answers import audit_of, named, read_answers
 from pipeline.audit.figures import figures
 from pipeline.audit.forms import Answer
 from pipeline.audit.questions import RIGHT, WRONG
@@ -134,6 +134,16 @@ def test_a_file_of_no_form_is_refused(tmp_path: Path, name: str, data: bytes, sa
 def test_a_file_that_is_not_there_is_told(tmp_path: Path):
     with pytest.raises(InputError, match="no such file"):
         read_answers([str(tmp_path / "none.csv")])
+
+
+def test_raters_who_fill_files_of_one_name_are_not_taken_for_one(tmp_path: Path):
+    for who, said in (("ann", "yes"), ("bob", "no")):
+        (tmp_path / who).mkdir()
+        (tmp_path / who / "tasks.csv").write_text(f"task_id,wrong_interpretation\nabc-0001,{said}\n")
+    answers = read_answers([str(tmp_path / who / "tasks.csv") for who in ("ann", "bob")])
+    assert [a.rater for a in answers] == ["ann/tasks.csv", "bob/tasks.csv"]
+    assert collect(answers, SAMPLE)["abc-0001", WRONG].share == 0.5
+    assert named(["/x/a.csv", "b.csv", "b.csv"]) == {"/x/a.csv": "a.csv", "b.csv": "b.csv"}
 
 
 def test_files_of_several_forms_are_read_together(tmp_path: Path):
