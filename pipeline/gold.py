@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from pipeline import storage
 from pipeline.errors import InputError
+from pipeline.inputs import find
 from pipeline.labels import as_they_are, checked
 from pipeline.readers.stream import bare_suffix, decompress, open_stored
 from pipeline.transforms.ingest import last_read, numbered
@@ -44,8 +45,6 @@ def read_gold(patterns: Sequence[str]) -> GoldFiles:
     InputError
         If nothing matches, or a label cannot be right; with file, row and field.
     """
-    from pipeline.jobs.ingest import find
-
     found = [file for pattern in patterns for file in find(pattern, SUFFIXES, option="--gold").files]
     return of_files([(path, uri) for path, uri, _ in found])
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import apache_beam as beam
@@ -17,8 +15,9 @@ from pipeline import readers, storage
 from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.gold import GoldFiles, read_gold, unknown_turns
+from pipeline.inputs import Found, find
 from pipeline.jobs.context import Context, write_counts, write_one
-from pipeline.readers.stream import COMPRESSIONS, bare_suffix
+from pipeline.readers.stream import COMPRESSIONS
 from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
 from pipeline.transforms.read import DEAD, GOLD, INPUTS, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
@@ -32,14 +31,6 @@ _EXPANSION: Final = {"packed": 8, "plain": 1}
 GOLD_FILES: Final = "gold_files"
 # What a turn with a short n-best comes to.
 _ROW_BYTES: Final = 1_024
-
-
-@dataclass(frozen=True)
-class Found:
-    """Input files: path, path relative to the input, size; and what a folder held that the reader does not read."""
-
-    files: list[tuple[str, str, int]]
-    skipped: list[str]
 
 
 def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ()) -> None:
@@ -71,60 +62,6 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
     buckets = bucket_count(sizes, context.config.shuffle.bucket_bytes)
     context.run(lambda pipeline: _build(pipeline, context, found, format, buckets))
     _finish(context, found, format, buckets, labels)
-
-
-def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None, option: str = "--input") -> Found:
-    """Files of an input: a file, a folder (with all below it), or a glob, on any Beam file system.
-
-    What lies in `out` is no input, so that a folder of logs may hold the output too.
-
-    Raises
-    ------
-    InputError
-        If no file matches.
-    """
-    if storage.is_local(pattern) and "/" not in pattern:
-        # Beam's local file system finds nothing for a glob that names no folder.
-        pattern = f"./{pattern}"
-    globbed = any(c in pattern for c in "*?[")
-    base = pattern if not globbed else pattern[: _first_wild(pattern)].rpartition("/")[0]
-    listed = FileSystems.match([pattern])[0].metadata_list
-    single = len(listed) == 1 and not globbed and listed[0].path.rstrip("/") == pattern.rstrip("/")
-    is_file = single and not _is_folder(pattern)
-    if not is_file and not (globbed and listed):
-        # A folder stands for all below it, and so does each one that a glob matches and that holds the files.
-        listed = FileSystems.match([storage.join(pattern, "**")])[0].metadata_list
-    files, skipped = [], []
-    for meta in sorted((m for m in listed if not _is_below(m.path, out)), key=lambda m: m.path):
-        uri = meta.path.rsplit("/", 1)[-1] if is_file else meta.path[len(base.rstrip("/")) :].lstrip("/")
-        if is_file or bare_suffix(meta.path) in suffixes:
-            files.append((meta.path, uri or meta.path, meta.size_in_bytes))
-        elif not _is_folder(meta.path):
-            skipped.append(uri)
-    if not files:
-        wanted = ", ".join(f"*{s}" for s in suffixes)
-        held = f"; it holds {', '.join(skipped[:5])}" if skipped else ""
-        raise InputError(
-            f"{option} {pattern}: no file to read{held}. Wanted: {wanted}, plain or "
-            f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob"
-        )
-    return Found(files, skipped)
-
-
-def _is_below(path: str, folder: str | None) -> bool:
-    if folder is None:
-        return False
-    if storage.is_local(path) and storage.is_local(folder):
-        return Path(path).resolve().is_relative_to(Path(folder).resolve())
-    return path.startswith(f"{folder.rstrip('/')}/")
-
-
-def _first_wild(pattern: str) -> int:
-    return min(pattern.index(c) for c in "*?[" if c in pattern)
-
-
-def _is_folder(path: str) -> bool:
-    return storage.is_local(path) and Path(path).is_dir()
 
 
 def stored_bytes(path: str, size: int) -> int:
