@@ -178,7 +178,9 @@ def methods(generator: np.random.Generator) -> dict[str, Callable[[Strata, Strat
 def measure(
     scenario: Scenario, audits: int, seed: int = 0, names: tuple[str, ...] = METHODS
 ) -> list[dict[str, object]]:
-    """Coverage and mean width of each method's intervals, for all turns and for each domain by itself."""
+    """Coverage and mean width of each method's intervals, for all turns and for each domain by itself; and how far its
+    estimates are off on average.
+    """
     rng = np.random.default_rng(seed)
     held = {k: v for k, v in methods(rng).items() if k in names}
     options = AuditOptions()
@@ -189,7 +191,7 @@ def measure(
     right = np.round(scenario.sizes[:, 0] * scenario.right).astype(np.int64)
     cells = _cells(group, scenario.sizes, wrong, right)
     wanted = shared_out(cells.size, options)
-    seen: dict[tuple[str, str, str], list[tuple[bool, float]]] = {}
+    seen: dict[tuple[str, str, str], list[tuple[bool, float, float]]] = {}
     for number in range(audits):
         said = rng.hypergeometric(cells.wrong, cells.size - cells.wrong, wanted)
         fixed = rng.hypergeometric(cells.right, np.maximum(cells.size - cells.right, 0), wanted) * (cells.decision == 0)
@@ -201,7 +203,8 @@ def measure(
                 for figure, found in method(one, other).items():
                     if not np.isnan(true[figure]):
                         inside = found.low - 1e-9 <= true[figure] <= found.high + 1e-9
-                        seen.setdefault((scope, name, figure), []).append((inside, found.high - found.low))
+                        told = (inside, found.high - found.low, found.value - true[figure])
+                        seen.setdefault((scope, name, figure), []).append(told)
     return [
         {
             "scenario": scenario.name,
@@ -211,6 +214,7 @@ def measure(
             "intervals": len(found),
             "coverage": round(float(np.mean([f[0] for f in found])), 4),
             "width": round(float(np.mean([f[1] for f in found])), 4),
+            "bias": round(float(np.nanmean([f[2] for f in found])), 4),
         }
         for (scope, name, figure), found in seen.items()
     ]

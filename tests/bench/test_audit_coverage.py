@@ -8,7 +8,11 @@ from bench.audit import measure, scenarios
 
 # Of 1,000 audits that cover in 95%, fewer than 93.5% do so once in 70 times; the seed is fixed.
 LEAST = 0.935
-NAMES = ("rare defects", "skewed, the largest domain worst", "precision near 1", "small domains")
+NAMES = (
+    "rare defects",
+    "small domains",
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("skewed, the largest domain worst", "precision near 1")),
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -18,6 +22,8 @@ def test_95_percent_intervals_cover(name: str):
     assert {r["figure"] for r in rows} == {"prevalence", "precision", "recall", "correction precision"}
     assert all(r["intervals"] == 1_000 for r in rows)
     assert [r for r in rows if r["coverage"] < LEAST] == []
+    # Nor do the estimates lean to a side, though the cells are drawn from so unevenly. Recall is a ratio of estimates.
+    assert [r for r in rows if abs(r["bias"]) > (0.04 if r["figure"] == "recall" else 0.01)] == []
 
 
 def test_the_plain_interval_would_not_do():
