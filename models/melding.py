@@ -17,8 +17,8 @@ import numpy.typing as npt
 F64 = npt.NDArray[np.float64]
 
 CONFIDENCE: Final = 0.95
-# Between Clopper and Pearson's interval, which covers too often, and Jeffreys', which now and then covers too rarely
-# where a share is near 0 or 1.
+# Of the three tried by bench/audit.py, 0, 1/4 and 1/2, the one whose intervals are shortest while no figure of any log
+# there is covered by fewer than 93.5%: Clopper and Pearson's are wider, Jeffreys' cover a small domain's in 87% only.
 DELTA: Final = 0.25
 DRAWS: Final = 20_000
 _SEED: Final = 20210
