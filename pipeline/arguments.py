@@ -34,6 +34,8 @@ def parser() -> argparse.ArgumentParser:
     _simulates(commands.add_parser("simulate", help="write a made-up log, and its truth beside it"))
     _verifies(commands.add_parser("verify", help="prove a release from its files alone"))
     _explains(commands.add_parser("explain", help="why a turn or an example is what it is"))
+    _audits(commands.add_parser("audit", help="draw turns for people to judge, and read what they say"))
+    _evaluates(commands.add_parser("evaluate", help="hold a release or a model against labels of people"))
     return root
 
 
@@ -72,6 +74,13 @@ def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
         help="file, folder or glob, on any Beam file system; gz and zst are read",
     )
     parser.add_argument("--format", required=required, metavar="NAME", help="reader; docs/cli.md lists them")
+    parser.add_argument(
+        "--gold",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="labels of people (gold columns): .parquet, .jsonl, .csv, a folder or a glob; may be given several times",
+    )
 
 
 def _common(parser: argparse.ArgumentParser) -> None:
@@ -97,4 +106,34 @@ def _explains(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="PATH", help="output folder")
     parser.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
     parser.add_argument("--turns", action="store_true", help="list the ids of other users' turns, too")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+
+
+def _audits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="PATH", help="output folder; its CURRENT release is audited")
+    parser.add_argument("--n", type=int, default=300, metavar="N", help="turns to draw (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed draws other turns")
+    parser.add_argument("--to", metavar="FOLDER", help="folder for the forms (<out>/audits/<audit id>)")
+    parser.add_argument(
+        "--form",
+        action="append",
+        choices=("jsonl", "csv", "label-studio", "argilla", "all"),
+        help="what people judge in; may be given several times (all)",
+    )
+    parser.add_argument("--read", nargs="+", metavar="FILE", help="read answers back instead: filled forms or exports")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+
+
+def _evaluates(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="PATH", help="output folder")
+    parser.add_argument(
+        "--gold",
+        required=True,
+        action="append",
+        metavar="PATH",
+        help="labels (gold columns): .parquet, .jsonl, .csv, a folder or a glob; may be given several times",
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
+    which.add_argument("--model", metavar="FILE", help="a models.json that judges the turns anew, instead of a release")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")

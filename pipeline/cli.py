@@ -3,6 +3,8 @@
     afterword run --input logs/ --format canonical --out out/ [--config run.toml] [-- --runner=FnApiRunner]
     afterword verify out/
     afterword explain ID --out out/
+    afterword audit --out out/ [--read ANSWERS ...]
+    afterword evaluate --out out/ --gold LABELS
     afterword simulate --out made/
 
 Exit codes are in docs/cli.md.
@@ -126,9 +128,11 @@ def _run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
 
     if arguments.first == "ingest" and not (arguments.input and arguments.format):
         raise ConfigError("run: --input and --format are wanted (or --from a later stage)")
+    if arguments.gold and arguments.first != "ingest":
+        raise ConfigError(f"--gold is read by stage ingest: run from there, or copy the file to {arguments.out}/gold")
     context = _context(arguments, beam_args)
     with _alone(arguments.out):
-        result = job.run(context, arguments.input, arguments.format, arguments.first)
+        result = job.run(context, arguments.input, arguments.format, arguments.first, tuple(arguments.gold))
     print(closing_table(result))
     return 0
 
@@ -140,7 +144,7 @@ def _stage(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     stage = importlib.import_module(f"pipeline.jobs.{arguments.command}")
     with _alone(arguments.out), context.progress.stage(arguments.command):
         if arguments.command == "ingest":
-            stage.run(context, arguments.input, arguments.format)
+            stage.run(context, arguments.input, arguments.format, tuple(arguments.gold))
         else:
             stage.run(context)
     return 0
@@ -191,12 +195,47 @@ def _explain(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     return 0
 
 
+def _audit(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from models.sampling import AuditOptions
+    from pipeline import storage
+    from pipeline.audit.drawing import FORMS, draw_audit
+    from pipeline.audit.reading import read_audit
+    from pipeline.audit.render import drawn_text, figures_text
+    from pipeline.errors import ConfigError
+
+    out = arguments.out.rstrip("/") or "/"
+    if arguments.n < 1:
+        raise ConfigError(f"audit: --n {arguments.n}: at least 1 is wanted")
+    if arguments.read:
+        found, text = read_audit(out, arguments.read), figures_text
+    else:
+        named = arguments.form or ["all"]
+        forms = tuple(name for name in FORMS if name in named or "all" in named)
+        options = AuditOptions(n=arguments.n, seed=arguments.seed)
+        found, text = draw_audit(out, options, arguments.to, forms), drawn_text
+    print(storage.readable_json(found).decode() if arguments.json else text(found), end="" if arguments.json else "\n")
+    return 0
+
+
+def _evaluate(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from pipeline import storage
+    from pipeline.evaluate.job import evaluate
+    from pipeline.evaluate.render import render
+
+    out = arguments.out.rstrip("/") or "/"
+    told = evaluate(out, arguments.gold, arguments.release, arguments.model)
+    print(storage.readable_json(told).decode() if arguments.json else render(told), end="" if arguments.json else "\n")
+    return 0
+
+
 # Every other command is a stage.
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace, list[str]], int]]] = {
     "run": _run,
     "simulate": _simulate,
     "verify": _verify,
     "explain": _explain,
+    "audit": _audit,
+    "evaluate": _evaluate,
 }
 
 

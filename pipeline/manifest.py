@@ -19,7 +19,7 @@ def release_id(identity: dict[str, Any]) -> str:
     Parameters
     ----------
     identity : dict
-        `inputs` (relative path, content hash), `config`, `code`, `parent`, `models`, `tombstones`.
+        `inputs` and `gold` (relative path, content hash), `config`, `code`, `parent`, `models`, `tombstones`.
     """
     return storage.sha256(storage.canonical_json(identity))
 

@@ -1,5 +1,6 @@
 """What the data is: one explicit, versioned Arrow schema a record type. Imports nothing of ours."""
 
+from schemas.audit import AUDIT_SAMPLE
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, SPLITS, VOTE
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
@@ -44,12 +45,14 @@ RECORDS: tuple[Record, ...] = (
     TURN_SAMPLE,
     JUDGEMENT_SAMPLE,
     EXAMPLE_SAMPLE,
+    AUDIT_SAMPLE,
     TRUTH,
 )
 
 __all__ = [
     "ADVICE",
     "ASR_HYPOTHESIS",
+    "AUDIT_SAMPLE",
     "BLAMES",
     "CANDIDATE_SOURCES",
     "CONTEXT_TURN",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import apache_beam as beam
@@ -16,38 +14,44 @@ from apache_beam.io.filesystems import FileSystems
 from pipeline import readers, storage
 from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
+from pipeline.gold import GoldFiles, read_gold, unknown_turns
+from pipeline.inputs import Found, find
 from pipeline.jobs.context import Context, write_counts, write_one
-from pipeline.readers.stream import COMPRESSIONS, bare_suffix
+from pipeline.readers.stream import COMPRESSIONS
 from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
 from pipeline.transforms.read import DEAD, GOLD, INPUTS, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
-from schemas import ADVICE, INPUT, Reason
+from pipeline.transforms.write import bucket_path, write_bucket
+from schemas import ADVICE, INPUT, TURN, Reason
+from schemas import GOLD as LABELS
 
 # Bytes of our tables that a stored byte becomes, by rule of thumb; only the number of buckets follows from it.
 _EXPANSION: Final = {"packed": 8, "plain": 1}
+# Table of the labels that were read from files of their own.
+GOLD_FILES: Final = "gold_files"
 # What a turn with a short n-best comes to.
 _ROW_BYTES: Final = 1_024
 
 
-@dataclass(frozen=True)
-class Found:
-    """Input files: path, path relative to the input, size; and what a folder held that the reader does not read."""
+def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ()) -> None:
+    """Read the input, and labels of people from files beside it.
 
-    files: list[tuple[str, str, int]]
-    skipped: list[str]
-
-
-def run(context: Context, pattern: str, format: str) -> None:
-    """Read the input.
+    Parameters
+    ----------
+    context : Context
+    pattern, format : str
+    gold : tuple of str
+        Files, folders or globs of labels; see `pipeline.gold`.
 
     Raises
     ------
     InputError
-        If nothing matches, or no usable turn was found. The last release stays current.
+        If nothing matches, no usable turn was found, or a label cannot be right. The last release stays current.
     """
     reader = readers.reader(format)
     workspace = context.workspace
     found = find(pattern, reader.suffixes, workspace.out)
+    labels = read_gold(gold)
     workspace.begin("ingest")
     if found.skipped:
         context.progress.note(
@@ -57,61 +61,7 @@ def run(context: Context, pattern: str, format: str) -> None:
     sizes = [(uri, stored_bytes(path, size)) for path, uri, size in found.files]
     buckets = bucket_count(sizes, context.config.shuffle.bucket_bytes)
     context.run(lambda pipeline: _build(pipeline, context, found, format, buckets))
-    _finish(context, found, format, buckets)
-
-
-def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None) -> Found:
-    """Files of an input: a file, a folder (with all below it), or a glob, on any Beam file system.
-
-    What lies in `out` is no input, so that a folder of logs may hold the output too.
-
-    Raises
-    ------
-    InputError
-        If no file matches.
-    """
-    if storage.is_local(pattern) and "/" not in pattern:
-        # Beam's local file system finds nothing for a glob that names no folder.
-        pattern = f"./{pattern}"
-    globbed = any(c in pattern for c in "*?[")
-    base = pattern if not globbed else pattern[: _first_wild(pattern)].rpartition("/")[0]
-    listed = FileSystems.match([pattern])[0].metadata_list
-    single = len(listed) == 1 and not globbed and listed[0].path.rstrip("/") == pattern.rstrip("/")
-    is_file = single and not _is_folder(pattern)
-    if not is_file and not (globbed and listed):
-        # A folder stands for all below it, and so does each one that a glob matches and that holds the files.
-        listed = FileSystems.match([storage.join(pattern, "**")])[0].metadata_list
-    files, skipped = [], []
-    for meta in sorted((m for m in listed if not _is_below(m.path, out)), key=lambda m: m.path):
-        uri = meta.path.rsplit("/", 1)[-1] if is_file else meta.path[len(base.rstrip("/")) :].lstrip("/")
-        if is_file or bare_suffix(meta.path) in suffixes:
-            files.append((meta.path, uri or meta.path, meta.size_in_bytes))
-        elif not _is_folder(meta.path):
-            skipped.append(uri)
-    if not files:
-        wanted = ", ".join(f"*{s}" for s in suffixes)
-        held = f"; it holds {', '.join(skipped[:5])}" if skipped else ""
-        raise InputError(
-            f"--input {pattern}: no file to read{held}. Wanted: {wanted}, plain or "
-            f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob"
-        )
-    return Found(files, skipped)
-
-
-def _is_below(path: str, folder: str | None) -> bool:
-    if folder is None:
-        return False
-    if storage.is_local(path) and storage.is_local(folder):
-        return Path(path).resolve().is_relative_to(Path(folder).resolve())
-    return path.startswith(f"{folder.rstrip('/')}/")
-
-
-def _first_wild(pattern: str) -> int:
-    return min(pattern.index(c) for c in "*?[" if c in pattern)
-
-
-def _is_folder(path: str) -> bool:
-    return storage.is_local(path) and Path(path).is_dir()
+    _finish(context, found, format, buckets, labels)
 
 
 def stored_bytes(path: str, size: int) -> int:
@@ -167,7 +117,29 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
     write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
 
 
-def _finish(context: Context, found: Found, format: str, buckets: int) -> None:
+def _keep_gold(context: Context, labels: GoldFiles) -> dict[str, object]:
+    """Write the labels of files beside those of the logs; gives what is to be told of them."""
+    workspace = context.workspace
+    if labels.table.num_rows:
+        write_bucket(workspace.table("ingest", GOLD_FILES), 0, labels.table, LABELS)
+    return {"inputs": labels.inputs, "labels": labels.table.num_rows, "unknown": tell_unknown(context, labels)}
+
+
+def tell_unknown(context: Context, labels: GoldFiles) -> int:
+    """Labels of turns that the log does not hold; they are counted, kept and of no effect."""
+    folder = context.workspace.table("ingest", "turns")
+    paths = [bucket_path(folder, number) for number in context.workspace.buckets("ingest", "turns")]
+    known = (storage.read_table(path, TURN.schema, ["turn_id"])["turn_id"].combine_chunks() for path in paths)
+    unknown = unknown_turns(labels.table, known)
+    if unknown:
+        context.progress.note(
+            f"gold: {unknown:,} of {labels.table.num_rows:,} label(s) are of turns that are not in the log "
+            f"(of {', '.join(i['uri'] for i in labels.inputs[:3])}); is turn_id the log's own?"
+        )
+    return unknown
+
+
+def _finish(context: Context, found: Found, format: str, buckets: int, labels: GoldFiles) -> None:
     workspace = context.workspace
     inputs = storage.read_table(storage.join(workspace.stage("ingest"), "inputs.parquet"), INPUT.schema).sort_by("uri")
     counts = workspace.counts("ingest")
@@ -200,6 +172,7 @@ def _finish(context: Context, found: Found, format: str, buckets: int) -> None:
             "config": {"ingest": context.config.resolved()["ingest"]},
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
+            "gold": _keep_gold(context, labels),
             "gates": [gate],
         },
     )

@@ -138,6 +138,10 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
     interval = _interval(context)
     identity = {
         "inputs": [{"uri": f["uri"], "sha256": f["sha256"], "bytes": f["bytes"]} for f in ingested["inputs"]],
+        "gold": [
+            {"uri": f["uri"], "sha256": f["sha256"], "bytes": f["bytes"]}
+            for f in ingested["gold"]["inputs"] + trained["gold"]["inputs"]
+        ],
         "format": ingested["format"],
         "config": _config(context),
         "code": code_version(),

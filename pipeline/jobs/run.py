@@ -17,7 +17,9 @@ from pipeline.version import code_version
 from pipeline.writers.views import VIEWS
 
 
-def run(context: Context, pattern: str | None, format: str | None, first: str = "ingest") -> dict[str, Any]:
+def run(
+    context: Context, pattern: str | None, format: str | None, first: str = "ingest", gold: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Run the stages from `first` on.
 
     Parameters
@@ -27,6 +29,8 @@ def run(context: Context, pattern: str | None, format: str | None, first: str = 
         Input and its format; needed where `first` is ingest.
     first : str
         Stage to begin with; what earlier ones left in the output folder is used.
+    gold : tuple of str
+        Files, folders or globs of labels, for stage ingest.
 
     Returns
     -------
@@ -36,7 +40,7 @@ def run(context: Context, pattern: str | None, format: str | None, first: str = 
     """
     begun = datetime.now(UTC)
     steps: dict[str, Callable[[], object]] = {
-        "ingest": lambda: ingest.run(context, pattern or "", format or ""),
+        "ingest": lambda: ingest.run(context, pattern or "", format or "", gold),
         "signals": lambda: signals.run(context),
         "train": lambda: train.run(context),
         "label": lambda: label.run(context),

@@ -16,8 +16,11 @@ from models.store import dumps
 from models.training import train
 from pipeline import storage, tally
 from pipeline.errors import InputError
+from pipeline.gold import SUFFIXES, GoldFiles, merged, of_files
 from pipeline.jobs.context import Context, numbers
+from pipeline.jobs.ingest import GOLD_FILES, tell_unknown
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
+from pipeline.workspace import Workspace
 from schemas import GOLD, SIGNALS
 
 MODEL_FILE = "models.json"
@@ -34,7 +37,9 @@ def run(context: Context) -> None:
     workspace = context.workspace
     workspace.begin("train")
     _sample(context)
-    gold = workspace.read("ingest", "gold", GOLD)
+    held = audited(workspace)
+    gold = labels(workspace, held)
+    told = {"inputs": held.inputs, "labels": held.table.num_rows, "unknown": tell_unknown(context, held)}
     rows = workspace.read("train", "rows", SIGNALS)
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
@@ -61,9 +66,24 @@ def run(context: Context) -> None:
             "threshold": _facts(models.threshold),
             "tau": _facts(models.tau),
             "report": models.report,
+            "gold": told,
             "gates": [],
         },
     )
+
+
+def audited(workspace: Workspace, only: frozenset[str] | None = None) -> GoldFiles:
+    """Labels in `<out>/gold`, where audits put theirs; of the named files alone where names are given."""
+    folder = storage.join(workspace.out, "gold")
+    paths = storage.files(folder) if storage.exists(folder) else []
+    named = [(path, f"gold/{path.rsplit('/', 1)[-1]}") for path in paths if path.endswith(SUFFIXES)]
+    return of_files([(path, uri) for path, uri in named if only is None or uri in only])
+
+
+def labels(workspace: Workspace, held: GoldFiles) -> pa.Table:
+    """All that is learned from: labels of the logs, of the files that ingest was given, and of audits."""
+    tables = [workspace.read("ingest", name, GOLD) for name in ("gold", GOLD_FILES)]
+    return merged([*tables, held.table])
 
 
 def _facts(threshold: Threshold) -> dict[str, object]:

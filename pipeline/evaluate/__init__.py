@@ -1,0 +1,1 @@
+"""Evaluate: a release, or a model, held against labels of people."""

@@ -1,0 +1,74 @@
+"""Find the files that a path stands for: a file, a folder with all below it, or a glob, on any Beam file system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from apache_beam.io.filesystems import FileSystems
+
+from pipeline import storage
+from pipeline.errors import InputError
+from pipeline.readers.stream import COMPRESSIONS, bare_suffix
+
+
+@dataclass(frozen=True)
+class Found:
+    """Input files: path, path relative to the input, size; and what a folder held that the reader does not read."""
+
+    files: list[tuple[str, str, int]]
+    skipped: list[str]
+
+
+def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None, option: str = "--input") -> Found:
+    """Files of an input: a file, a folder (with all below it), or a glob, on any Beam file system.
+
+    What lies in `out` is no input, so that a folder of logs may hold the output too.
+
+    Raises
+    ------
+    InputError
+        If no file matches.
+    """
+    if storage.is_local(pattern) and "/" not in pattern:
+        # Beam's local file system finds nothing for a glob that names no folder.
+        pattern = f"./{pattern}"
+    globbed = any(c in pattern for c in "*?[")
+    base = pattern if not globbed else pattern[: _first_wild(pattern)].rpartition("/")[0]
+    listed = FileSystems.match([pattern])[0].metadata_list
+    single = len(listed) == 1 and not globbed and listed[0].path.rstrip("/") == pattern.rstrip("/")
+    is_file = single and not _is_folder(pattern)
+    if not is_file and not (globbed and listed):
+        # A folder stands for all below it, and so does each one that a glob matches and that holds the files.
+        listed = FileSystems.match([storage.join(pattern, "**")])[0].metadata_list
+    files, skipped = [], []
+    for meta in sorted((m for m in listed if not _is_below(m.path, out)), key=lambda m: m.path):
+        uri = meta.path.rsplit("/", 1)[-1] if is_file else meta.path[len(base.rstrip("/")) :].lstrip("/")
+        if is_file or bare_suffix(meta.path) in suffixes:
+            files.append((meta.path, uri or meta.path, meta.size_in_bytes))
+        elif not _is_folder(meta.path):
+            skipped.append(uri)
+    if not files:
+        wanted = ", ".join(f"*{s}" for s in suffixes)
+        held = f"; it holds {', '.join(skipped[:5])}" if skipped else ""
+        raise InputError(
+            f"{option} {pattern}: no file to read{held}. Wanted: {wanted}, plain or "
+            f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob"
+        )
+    return Found(files, skipped)
+
+
+def _is_below(path: str, folder: str | None) -> bool:
+    if folder is None:
+        return False
+    if storage.is_local(path) and storage.is_local(folder):
+        return Path(path).resolve().is_relative_to(Path(folder).resolve())
+    return path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _first_wild(pattern: str) -> int:
+    return min(pattern.index(c) for c in "*?[" if c in pattern)
+
+
+def _is_folder(path: str) -> bool:
+    return storage.is_local(path) and Path(path).is_dir()
