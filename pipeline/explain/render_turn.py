@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pipeline.explain.layout import clean, clock, counted, reading, short, wrapped
 from pipeline.explain.phrases import phrase
-from pipeline.writers.card import threshold_words
+from pipeline.thresholds import of_domain, threshold_words
 from schemas import TOOL_DOMAIN
 
 # The strongest signals shown; the rest, each of a small share, is in JSON.
@@ -94,7 +94,8 @@ def context(turns: list[dict[str, Any]]) -> list[str]:
 def judgement(told: dict[str, Any], release: dict[str, Any]) -> list[str]:
     """The probability, the threshold and how it was set, and the signals that moved it most."""
     lines = wrapped(f"p(defect) {told['p_defect']:.3f}, {_side(told)}")
-    lines += wrapped(f"threshold: {threshold_words(release['thresholds']['defect'])} Learned from {release['labels']}.")
+    known = threshold_words(of_domain(release["thresholds"]["defect"], told["domain"]))
+    lines += wrapped(f"threshold: {known} Learned from {release['labels']}.")
     if told["signals"]:
         lines += ["  log-odds  share   (+ speaks for a defect, - against; share of all that moved it)"]
     for signal in told["signals"][:SIGNALS_SHOWN]:

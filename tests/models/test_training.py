@@ -71,7 +71,8 @@ def test_later_gold_does_not_change_the_boosters(made, fitted):
     assert other.defect == fitted.defect
     assert other.correction == fitted.correction
     assert other.prior.plain() == fitted.prior.plain()
-    assert other.threshold.certified_at is None and fitted.threshold.certified_at is not None
+    assert other.threshold.domains["d"].certified_at is None
+    assert fitted.threshold.domains["d"].certified_at is not None
 
 
 def test_with_gold_the_judgement_is_good_out_of_fold(made, fitted):
@@ -132,7 +133,7 @@ def test_a_correction_is_accepted_only_by_every_rule(made, fitted):
     for row in rows:
         assert row["turn_id"] in defective
     for row in accepted:
-        assert row["p_correct"] >= fitted.tau.value
+        assert row["p_correct"] >= fitted.tau.domains["d"].value
         assert row["margin"] >= TrainOptions().margin
         assert not set(row["supporting_turns"]) & defective
     assert len({r["turn_id"] for r in accepted}) == len(accepted)

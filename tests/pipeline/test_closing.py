@@ -27,6 +27,7 @@ RESULT = {
         "tau": {"value": 0.8, "wished": 0.9, "certified_at": None},
     },
     "labels": "gold",
+    "training": {},
     "quarantined": {},
     "shards": {"lineage": 2, "nlu": 2},
     "proofs": ["the counts of 4 stages close"],
