@@ -58,6 +58,20 @@ def threshold_words(facts: dict[str, Any]) -> str:
     )
 
 
+def summary(facts: dict[str, Any]) -> str:
+    """The thresholds of all domains in a sentence or two."""
+    held = facts.get("domains", {})
+    if len(held) == 1:
+        return threshold_words(next(iter(held.values())))
+    own = by_basis(facts).get("domain", 0)
+    words = threshold_words(facts)
+    return (
+        f"{own} of {len(held)} domains have a threshold certified on their own gold. For the others {words}"
+        if own
+        else words
+    )
+
+
 def by_basis(facts: dict[str, Any]) -> dict[str, int]:
     """How many domains rest on what, in the order of `SHORT`."""
     held = [t["basis"] for t in facts.get("domains", {}).values()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pipeline.thresholds import SHORT, by_basis, threshold_words, told_apart
+from pipeline.thresholds import SHORT, by_basis, summary, told_apart
 
 # Domains told one by one; the rest are counted.
 _DOMAINS: Final = 40
@@ -17,8 +17,8 @@ def how_sure(manifest: dict[str, Any]) -> list[str]:
     lines = [
         "## How sure",
         "",
-        f"- Defects: {threshold_words(thresholds['defect'])}",
-        f"- Corrections: {threshold_words(thresholds['correction'])}",
+        f"- Defects: {summary(thresholds['defect'])}",
+        f"- Corrections: {summary(thresholds['correction'])}",
         f"- Labels: {training['labels']}; {training['gold_turns']:,} turns with gold.",
         *(f"- {text}" for text in (*votes(training), *calibration(training), *unknown(label))),
         "",
