@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from features.interpretation import hex_id, list_offsets
 from features.text import flat
+from models.blame import blame
 from models.correction import DECIMALS, Choice, best_alternative, eligible, highest_other, rounded
-from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
+from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
 from models.folds import subject_folds
 from models.thresholds import Limits
 from models.training import Models
@@ -26,8 +27,6 @@ Mask = npt.NDArray[np.bool_]
 
 # Reasons kept a turn.
 REASONS: Final = 3
-# Below this confidence the recogniser is blamed before the interpreter: at even odds the words themselves are in doubt.
-ASR_DOUBT: Final = 0.5
 
 
 def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table, pa.Table]:
@@ -57,9 +56,9 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     candidates = candidate_design(signals, table, design)
     p_correct = rounded(models.correction.predict(candidates, fold[table.turn]))
     choice = best_alternative(table, p_correct, signals.num_rows)
-    blame = _blame(signals, table, choice, is_defect)
+    blamed = blame(signals, table, choice, is_defect)
     reasons = _reasons(models, design, fold, is_defect)
-    judgements = _judgements(signals, models.defect_id, p_defect, limits, blame, reasons)
+    judgements = _judgements(signals, models.defect_id, p_defect, limits, blamed, reasons)
     return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice)
 
 
@@ -85,7 +84,7 @@ def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
 
 
 def _judgements(
-    signals: pa.Table, model_id: str, p_defect: F64, limits: Limits, blame: npt.NDArray[np.object_], reasons: pa.Array
+    signals: pa.Table, model_id: str, p_defect: F64, limits: Limits, blamed: npt.NDArray[np.object_], reasons: pa.Array
 ) -> pa.Table:
     n = signals.num_rows
     return JUDGEMENT.conform(
@@ -102,36 +101,11 @@ def _judgements(
                 "threshold_basis": limits.basis,
                 "is_defect": p_defect >= limits.value,
                 "certified": limits.certifies(p_defect),
-                "blame": pa.array(blame, pa.string()),
+                "blame": pa.array(blamed, pa.string()),
                 "reasons": reasons,
             }
         )
     )
-
-
-def _blame(signals: pa.Table, table: CandidateTable, choice: Choice, is_defect: Mask) -> npt.NDArray[np.object_]:
-    """Which component a defect is attributed to (Falke and Lehnen 2021), by what the turn's record shows.
-
-    In this order: the system said it cannot serve it and no reading is likelier: unsupported; the recogniser was in
-    doubt: asr; the likeliest other reading has the same frame: slots, another: intent; there is no other reading:
-    action.
-    """
-    n = signals.num_rows
-    lists = flat(signals["candidates"])
-    offsets = list_offsets(lists)
-    entries = lists.flatten()
-    frame = entries.field("frame_id").to_numpy()[offsets[table.turn] + table.entry]
-    top_frame = np.zeros(n, np.int64)
-    top_frame[table.turn[table.is_top]] = frame[table.is_top]
-    has = choice.row >= 0
-    same_frame = np.zeros(n, bool)
-    same_frame[has] = frame[choice.row[has]] == top_frame[has]
-    refused = (numbers(signals["cannot_help"]) > 0) & ~(choice.margin > 0)
-    doubt = numbers(signals["asr_confidence"]) < ASR_DOUBT
-    names = np.select(
-        [~is_defect, refused, doubt, has & same_frame, has], ["none", "unsupported", "asr", "slots", "intent"], "action"
-    )
-    return names.astype(object)
 
 
 def _reasons(models: Models, design: Design, fold: I64, is_defect: Mask) -> pa.Array:

@@ -24,11 +24,11 @@ _MARKS: Final = (
     ("+", "supports", "supports the correction"),
     ("c", "in_context", "stands before it in the sft view"),
 )
-# What each blame rests on; see `models.judge`.
+# What each blame rests on; see `models.blame`.
 _BLAMES: Final = {
     "asr": "the recogniser was in doubt",
-    "intent": "the likeliest other reading has another intent, or other slots",
-    "slots": "the likeliest other reading has other values",
+    "intent": "a likelier reading has another intent or other slots, or its own have too little of the score",
+    "slots": "a likelier reading has other values, or its intent and slots have most of the score",
     "action": "there is no other reading",
     "unsupported": "the system said that it cannot do that",
 }
