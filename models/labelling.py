@@ -111,7 +111,9 @@ def waterfall(cast: Votes) -> tuple[F64, Mask]:
 
     What the user says outright (a rating, the answer to a confirmation) settles a turn, a complaint before praise.
     Without it one trace of trouble outweighs any of satisfaction: trouble leaves one trace and is then repaired, so
-    the turns after it look fine.
+    the turns after it look fine. Where the waterfall of Park et al. ends in a model of annotations, a turn that people
+    have judged takes their judgement before any of this (`models.defect.defect_labels`): it is of this very turn, and
+    of the very question that is learned.
 
     Returns
     -------
