@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bench.weak import aggregations, blind
 from features.signals import signals
 from features.timeline import sort
 from models.boost import fit_folds
@@ -23,7 +24,6 @@ from models.certify import estimate_each
 from models.correction import best_alternative
 from models.design import Design, numbers
 from models.folds import subject_folds
-from models.labelling import majority, votes
 from models.metrics import ap, auc, clopper_pearson_low, ece, ece_floor
 from models.training import TrainingTable, TrainOptions, training_table
 from models.weak import weak_labels
@@ -149,11 +149,14 @@ def without_gold(work: Work) -> dict[str, float]:
     label = weak_labels(table.turns, table.fold, FOLDS, SEED)
     _, p = fit_folds(table.turns, label, np.ones(len(label)), table.fold, FOLDS, SEED)
     truth = np.nan_to_num(table.wrong)
-    vote, _ = majority(votes(table.turns))
-    return _ranking("defect.nogold", truth[at], p[at], rule(table.turns)[at]) | {
-        "defect.nogold.vote.auc": auc(truth[at], vote[at]),
-        "defect.nogold.vote.ap": ap(truth[at], vote[at]),
-    }
+    unread = blind(table.turns, label, table.fold, FOLDS, SEED)
+    votes_alone = aggregations(table.turns, truth, at)
+    return (
+        _ranking("defect.nogold", truth[at], p[at], rule(table.turns)[at])
+        | {f"defect.nogold.{key}": value for key, value in votes_alone.items()}
+        | {"defect.nogold.blind.auc": auc(truth[at], unread[at]), "defect.nogold.blind.ap": ap(truth[at], unread[at])}
+        | {"defect.nogold.labels.auc": auc(truth[at], label[at]), "defect.nogold.labels.ap": ap(truth[at], label[at])}
+    )
 
 
 def rule(design: Design) -> F64:

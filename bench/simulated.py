@@ -13,8 +13,10 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from bench import blame, lodo
 from features.interpretation import flatten, hex_id
 from models.metrics import ap, auc
 from pipeline.config import Config
@@ -27,6 +29,7 @@ from simulator.simulate import simulate
 TURNS: Final = 60_000
 # Not the seed that the simulator's rates were settled with.
 SEED: Final = 2026
+LODO_TURNS: Final = 20_000
 
 
 def figures(_: Path) -> dict[str, float]:
@@ -38,9 +41,9 @@ def figures(_: Path) -> dict[str, float]:
         result = run(context, str(made / "logs"), "canonical")
         truth = _table(made / "truth").set_index("turn_id")
         judged = _table(out / "stages" / "label" / "judgements").set_index("turn_id").join(truth, lsuffix="_judged")
-        score = _table(out / "stages" / "signals" / "signals", ["turn_id", "top_score"]).set_index("turn_id")[
-            "top_score"
-        ]
+        signals = ds.dataset(out / "stages" / "signals" / "signals", exclude_invalid_files=False).to_table()
+        score = pd.Series(signals["top_score"].to_pandas().to_numpy(), signals["turn_id"].to_pandas())
+        turns = _table(out / "stages" / "ingest" / "turns", ["turn_id", "utterance", "interpretations"])
         chosen = _table(out / "stages" / "label" / "corrections", ["turn_id", "candidate_id", "accepted"])
         examples = ds.dataset(Path(result["release"]) / "lineage" / "data").to_table()
     right = (chosen["candidate_id"] == truth["candidate_id"].reindex(chosen["turn_id"]).to_numpy())[chosen["accepted"]]
@@ -51,7 +54,28 @@ def figures(_: Path) -> dict[str, float]:
         "corrections": len(right),
         "corrections.precision": float(right.mean()),
         **_examples(examples, truth),
+        **_prefixed("blame", _blame(judged, turns.set_index("turn_id").reindex(judged.index))),
+        **_prefixed("lodo", _unseen(signals, truth)),
     }
+
+
+def _prefixed(name: str, figures: dict[str, float]) -> dict[str, float]:
+    return {f"{name}.{key}": value for key, value in figures.items()}
+
+
+def _blame(judged: pd.DataFrame, turns: pd.DataFrame) -> dict[str, float]:
+    """Blame against what went wrong. `judged` has the columns of the truth."""
+    top = turns["interpretations"].map(lambda held: held[0] if held is not None and len(held) else None)
+    meant = blame.truth_of_blame(judged, turns["utterance"], top)
+    return blame.figures(judged["blame"].to_numpy(object), meant, judged["is_defect"].to_numpy(bool))
+
+
+def _unseen(signals: pa.Table, truth: pd.DataFrame) -> dict[str, float]:
+    """Domains that a model has not seen, on whole sessions of as many turns as a run learns from."""
+    few = signals.slice(0, LODO_TURNS)
+    last = few["session_id"][-1]
+    few = few.filter(pc.not_equal(few["session_id"], last)).combine_chunks()
+    return lodo.figures(few, truth["wrong"].reindex(few["turn_id"].to_pylist()).to_numpy(np.float64))
 
 
 def _table(folder: Path, columns: list[str] | None = None) -> pd.DataFrame:

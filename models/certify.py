@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,6 +38,8 @@ class Threshold:
         Seen at `certified_at`, one turn a subject, and its lower bound.
     labels : int
         Gold turns at or above `certified_at`, one a subject.
+    basis : str
+        What it rests on: one of `schemas.judgement.BASES`.
     """
 
     value: float
@@ -44,12 +48,14 @@ class Threshold:
     precision: float | None = None
     low: float | None = None
     labels: int = 0
+    basis: str = "estimated"
 
-    def certifies(self, score: F64) -> npt.NDArray[np.bool_]:
-        """Whether each score is at or above the proved threshold, shape (n,)."""
-        if self.certified_at is None:
-            return np.zeros(len(score), dtype=bool)
-        return np.asarray(score >= self.certified_at, dtype=bool)
+
+def least_labels(wished: float) -> int:
+    """Labels that prove a precision if all of them are right: 29 for .90, at 95% confidence."""
+    if wished >= 1.0:
+        return sys.maxsize
+    return max(1, math.ceil(math.log(1.0 - CONFIDENCE) / math.log(wished))) if wished > 0.0 else 1
 
 
 def estimate(score: F64, truth: F64, wished: float, fallback: float) -> float:
@@ -132,7 +138,7 @@ def certify(
     for cut in (c for c in GRID if c >= estimated):
         taken = np.flatnonzero(score >= cut)
         rows = taken[one_per_subject(subjects[taken], turn_ids[taken])]
-        if clopper_pearson_low(len(rows), len(rows), CONFIDENCE) < wished:
+        if len(rows) < least_labels(wished):
             continue
         right = int(truth[rows].sum())
         low = clopper_pearson_low(right, len(rows), CONFIDENCE)

@@ -114,6 +114,11 @@ def fit_correction(
 DECIMALS: Final = 6
 
 
+def rounded(probability: F64) -> F64:
+    """Probabilities as they are decided by and written. None is 1, so that a threshold of 1 takes nothing."""
+    return np.minimum(np.round(probability, DECIMALS), 1.0 - 10.0**-DECIMALS)
+
+
 @dataclass(frozen=True)
 class Choice:
     """The best alternative to each turn's top candidate.

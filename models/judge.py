@@ -11,9 +11,11 @@ import pyarrow.compute as pc
 
 from features.interpretation import hex_id, list_offsets
 from features.text import flat
-from models.correction import DECIMALS, Choice, best_alternative, eligible, highest_other
-from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
+from models.blame import blame
+from models.correction import DECIMALS, Choice, best_alternative, eligible, highest_other, rounded
+from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
 from models.folds import subject_folds
+from models.thresholds import Limits
 from models.training import Models
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
 from schemas.judgement import REASON
@@ -25,8 +27,6 @@ Mask = npt.NDArray[np.bool_]
 
 # Reasons kept a turn.
 REASONS: Final = 3
-# Below this confidence the recogniser is blamed before the interpreter: at even odds the words themselves are in doubt.
-ASR_DOUBT: Final = 0.5
 
 
 def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table, pa.Table]:
@@ -48,16 +48,17 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     fold = subject_folds(signals["subject_id"], models.options.folds)
     table = candidate_table(signals, models.prior, fold)
     design = turn_design(signals, table)
-    p_defect = np.round(models.defect.predict(design, fold), DECIMALS)
-    is_defect = p_defect >= models.threshold.value
+    p_defect = rounded(models.defect.predict(design, fold))
+    limits = models.threshold.look_up(signals["domain"])
+    is_defect = p_defect >= limits.value
     # Only a defective turn is asked what was meant.
     table = table.take(np.flatnonzero(is_defect[table.turn]))
     candidates = candidate_design(signals, table, design)
-    p_correct = np.round(models.correction.predict(candidates, fold[table.turn]), DECIMALS)
+    p_correct = rounded(models.correction.predict(candidates, fold[table.turn]))
     choice = best_alternative(table, p_correct, signals.num_rows)
-    blame = _blame(signals, table, choice, is_defect)
+    blamed = blame(signals, table, choice, is_defect)
     reasons = _reasons(models, design, fold, is_defect)
-    judgements = _judgements(signals, models, p_defect, is_defect, blame, reasons)
+    judgements = _judgements(signals, models.defect_id, p_defect, limits, blamed, reasons)
     return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice)
 
 
@@ -83,52 +84,28 @@ def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
 
 
 def _judgements(
-    signals: pa.Table, models: Models, p_defect: F64, is_defect: Mask, blame: npt.NDArray[np.object_], reasons: pa.Array
+    signals: pa.Table, model_id: str, p_defect: F64, limits: Limits, blamed: npt.NDArray[np.object_], reasons: pa.Array
 ) -> pa.Table:
     n = signals.num_rows
     return JUDGEMENT.conform(
         pa.table(
             {
                 "turn_id": signals["turn_id"],
-                "model_id": pa.repeat(models.defect_id, n),
+                "model_id": pa.repeat(model_id, n),
                 "subject_id": signals["subject_id"],
                 "session_id": signals["session_id"],
                 "event_time": signals["event_time"],
                 "domain": signals["domain"],
                 "p_defect": p_defect,
-                "threshold": pa.repeat(models.threshold.value, n),
-                "is_defect": is_defect,
-                "certified": is_defect & models.threshold.certifies(p_defect),
-                "blame": pa.array(blame, pa.string()),
+                "threshold": limits.value,
+                "threshold_basis": limits.basis,
+                "is_defect": p_defect >= limits.value,
+                "certified": limits.certifies(p_defect),
+                "blame": pa.array(blamed, pa.string()),
                 "reasons": reasons,
             }
         )
     )
-
-
-def _blame(signals: pa.Table, table: CandidateTable, choice: Choice, is_defect: Mask) -> npt.NDArray[np.object_]:
-    """Which component a defect is attributed to (Falke and Lehnen 2021), by what the turn's record shows.
-
-    In this order: the system said it cannot serve it and no reading is likelier: unsupported; the recogniser was in
-    doubt: asr; the likeliest other reading has the same frame: slots, another: intent; there is no other reading:
-    action.
-    """
-    n = signals.num_rows
-    lists = flat(signals["candidates"])
-    offsets = list_offsets(lists)
-    entries = lists.flatten()
-    frame = entries.field("frame_id").to_numpy()[offsets[table.turn] + table.entry]
-    top_frame = np.zeros(n, np.int64)
-    top_frame[table.turn[table.is_top]] = frame[table.is_top]
-    has = choice.row >= 0
-    same_frame = np.zeros(n, bool)
-    same_frame[has] = frame[choice.row[has]] == top_frame[has]
-    refused = (numbers(signals["cannot_help"]) > 0) & ~(choice.margin > 0)
-    doubt = numbers(signals["asr_confidence"]) < ASR_DOUBT
-    names = np.select(
-        [~is_defect, refused, doubt, has & same_frame, has], ["none", "unsupported", "asr", "slots", "intent"], "action"
-    )
-    return names.astype(object)
 
 
 def _reasons(models: Models, design: Design, fold: I64, is_defect: Mask) -> pa.Array:
@@ -170,7 +147,8 @@ def _corrections(
     is_defect: Mask,
     choice: Choice,
 ) -> pa.Table:
-    accepted = eligible(table, choice, is_defect, models.options.margin) & (choice.probability >= models.tau.value)
+    limits = models.tau.look_up(signals["domain"])
+    accepted = eligible(table, choice, is_defect, models.options.margin) & (choice.probability >= limits.value)
     rows = np.flatnonzero(~table.is_top)
     turn = table.turn[rows]
     chosen = choice.row[turn] == rows
@@ -190,7 +168,7 @@ def _corrections(
                 # Gold speaks of a turn's own hypotheses; what it proved holds for those.
                 "certified": accepted[turn]
                 & chosen
-                & models.tau.certifies(p_correct[rows])
+                & limits.certifies(choice.probability)[turn]
                 & (table.offset[rows] == 0),
                 "supporting_turns": _supporting(turn_id, table, rows),
             }

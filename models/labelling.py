@@ -9,12 +9,13 @@ new wish. Doubt is a view of its own in `models.weak`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from models.dawid_skene import dawid_skene
 from models.design import Design
 
 F64 = npt.NDArray[np.float64]
@@ -72,6 +73,25 @@ def votes(design: Design) -> Votes:
     return np.column_stack(against + in_favour).astype(np.int8)
 
 
+def voting(cast: Votes) -> tuple[str, ...]:
+    """Names of the functions that vote on any row."""
+    held = zip([*DEFECT, *SATISFIED], cast.T, strict=True)
+    return tuple(name for name, column in held if column.any())
+
+
+def reads(functions: Iterable[str]) -> frozenset[str]:
+    """Columns of the turns' design that some functions read."""
+    seen: set[str] = set()
+
+    def column(name: str) -> npt.NDArray[np.float32]:
+        seen.add(name)
+        return np.zeros(0, np.float32)
+
+    for name in functions:
+        (DEFECT | SATISFIED)[name](column)
+    return frozenset(seen)
+
+
 def majority(cast: Votes) -> tuple[F64, F64]:
     """Share of cast votes that say defect, and how many were cast; 0.5 where none was."""
     counted = np.abs(cast).sum(axis=1).astype(np.float64)
@@ -80,12 +100,20 @@ def majority(cast: Votes) -> tuple[F64, F64]:
     return share, counted
 
 
+def aggregated(cast: Votes) -> F64:
+    """p(defect) by Dawid and Skene's method, shape (n,). That a function abstains counts as an answer."""
+    share, _ = majority(cast)
+    return dawid_skene(cast.astype(np.int64) + 1, np.column_stack([1.0 - share, share]))[:, 1]
+
+
 def waterfall(cast: Votes) -> tuple[F64, Mask]:
     """Label by order: explicit feedback first, then traces (Park et al. 2020 call it the waterfall).
 
     What the user says outright (a rating, the answer to a confirmation) settles a turn, a complaint before praise.
     Without it one trace of trouble outweighs any of satisfaction: trouble leaves one trace and is then repaired, so
-    the turns after it look fine.
+    the turns after it look fine. Where the waterfall of Park et al. ends in a model of annotations, a turn that people
+    have judged takes their judgement before any of this (`models.defect.defect_labels`): it is of this very turn, and
+    of the very question that is learned.
 
     Returns
     -------

@@ -10,6 +10,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 F64 = npt.NDArray[np.float64]
 
 ECE_BINS = 15
+CURVE_BINS = 10
 
 
 def auc(truth: F64, score: F64) -> float:
@@ -25,20 +26,34 @@ def ap(truth: F64, score: F64) -> float:
 def ece(truth: F64, probability: F64, bins: int = ECE_BINS) -> float:
     """Expected calibration error with equal-mass bins (Naeini et al. 2015; equal-mass after Nixon et al. 2019).
 
-    Rows are ordered by probability (ties by position) and cut into `bins` parts of nearly equal size; the error is
-    the mean over bins, weighted by size, of |mean probability - share positive|.
+    The mean over the parts of the reliability curve, weighted by size, of |mean probability - share positive|.
+    """
+    return sum(n * abs(mean - share) for mean, share, n in reliability(truth, probability, bins)) / len(truth)
+
+
+def reliability(truth: F64, probability: F64, bins: int = CURVE_BINS) -> list[tuple[float, float, int]]:
+    """The reliability curve: mean probability, share positive and size of each part, by rising probability.
+
+    Rows are ordered by probability (ties by position) and cut into `bins` parts of nearly equal size.
     """
     order = np.argsort(probability, kind="stable")
     parts = np.array_split(order, min(bins, len(order)))
-    gaps = [len(p) * abs(float(probability[p].mean() - truth[p].mean())) for p in parts]
-    return sum(gaps) / len(order)
+    return [(float(probability[p].mean()), float(truth[p].mean()), len(p)) for p in parts]
 
 
 def ece_floor(probability: F64, bins: int = ECE_BINS, draws: int = 200, seed: int = 0) -> float:
     """ECE that a perfectly calibrated model would show at this size: the mean over labels drawn from its own scores."""
     generator = np.random.default_rng(seed)
-    truth = (generator.random((draws, len(probability))) < probability).astype(np.float64)
-    return float(np.mean([ece(row, probability, bins) for row in truth]))
+    order = np.argsort(probability, kind="stable")
+    sizes = np.array([len(part) for part in np.array_split(order, min(bins, len(order)))])
+    starts = np.cumsum(sizes) - sizes
+    expected = np.add.reduceat(probability[order], starts)
+    gaps = []
+    # One draw at a time: all of them at once would be hundreds of copies of the labels.
+    for _ in range(draws):
+        drawn = (generator.random(len(order)) < probability)[order].astype(np.float64)
+        gaps.append(np.abs(np.add.reduceat(drawn, starts) - expected).sum())
+    return float(np.mean(gaps)) / len(order)
 
 
 def clopper_pearson_low(right: int, total: int, confidence: float = 0.95) -> float:

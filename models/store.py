@@ -13,9 +13,10 @@ from models.certify import Threshold
 from models.correction import CorrectionModel
 from models.defect import DefectModel
 from models.prior import Prior
+from models.thresholds import Thresholds
 from models.training import Models, TrainOptions, canonical
 
-FORMAT: Final = "afterword-models/1"
+FORMAT: Final = "afterword-models/2"
 
 
 class ModelFileError(ValueError):
@@ -65,8 +66,8 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         prior=Prior.from_plain(held["prior"]),
         defect=DefectModel(_folds(held["defect"]), BetaCalibration(**held["defect"]["calibration"])),
         correction=CorrectionModel(_folds(held["correction"]), BetaCalibration(**held["correction"]["calibration"])),
-        threshold=Threshold(**held["threshold"]),
-        tau=Threshold(**held["tau"]),
+        threshold=_thresholds(held["threshold"]),
+        tau=_thresholds(held["tau"]),
         options=TrainOptions(**held["options"]),
         report=held["report"],
     )
@@ -74,3 +75,7 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
 
 def _folds(held: dict[str, Any]) -> FoldModel:
     return FoldModel(tuple(held["folds"]["boosters"]), tuple(held["folds"]["names"]))
+
+
+def _thresholds(held: dict[str, Any]) -> Thresholds:
+    return Thresholds(Threshold(**held["pooled"]), {d: Threshold(**t) for d, t in held["domains"].items()})

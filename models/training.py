@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
 from features.interpretation import hex_id
-from models.boost import at_once
-from models.certify import Threshold, certify, estimate, estimate_each
-from models.correction import DECIMALS, CorrectionModel, best_alternative, eligible, fit_correction
+from models.boost import TrainingError, at_once
+from models.certify import estimate, estimate_each
+from models.correction import CorrectionModel, best_alternative, eligible, fit_correction, rounded
 from models.defect import DefectModel, fit_defect
 from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
 from models.folds import subject_folds
 from models.prior import Prior, fit_prior
+from models.report import report
+from models.thresholds import Scored, Thresholds, fit_thresholds
 from models.weak import weak_labels
+from schemas.judgement import NO_DOMAIN
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-# Scores, labels, wished precision, fallback; to a threshold.
-Estimator = Callable[[F64, F64, float, float], float]
+
+LABEL_SOURCES: Final = ("both", "gold", "weak")
 
 
 @dataclass(frozen=True)
@@ -40,16 +45,20 @@ class TrainOptions:
         Folds of subjects; each turn is judged by a booster that has not seen its subject.
     seed : int
         Seed of the boosters; the same seed and data give the same bytes.
+    labels : str
+        What the models learn from. `both`: gold where a turn has it, else the labelling functions, among which explicit
+        feedback goes first. `gold`: turns with gold alone. `weak`: the functions alone; gold chooses and proves the
+        thresholds, and holds the model to account.
     weak_weight : float
         Weight of a row labelled by functions where others have gold: ten say as much as three people.
     precision : float
-        Wished precision of both decisions.
+        Wished precision of both decisions, in each domain whose gold allows to prove it.
     margin : float
         Least lead (delta) of an accepted candidate over every other.
     certify_share : float
         Latest share of the gold turns, kept out of training to prove the thresholds on.
     weak_threshold, weak_tau : float
-        Thresholds without gold: estimated, never certified.
+        Thresholds where there is too little gold to tell: never certified.
     correction_rows : int
         At most so many candidates are learned from, all of a turn or none; a turn has several, and more of them cost
         time without telling more.
@@ -57,6 +66,7 @@ class TrainOptions:
 
     folds: int = 5
     seed: int = 20210
+    labels: str = "both"
     weak_weight: float = 0.3
     precision: float = 0.90
     margin: float = 0.2
@@ -73,10 +83,10 @@ class Models:
     prior: Prior
     defect: DefectModel
     correction: CorrectionModel
-    threshold: Threshold
-    tau: Threshold
+    threshold: Thresholds
+    tau: Thresholds
     options: TrainOptions
-    report: dict[str, float | int | str | None]
+    report: dict[str, Any]
 
     @cached_property
     def defect_id(self) -> str:
@@ -125,7 +135,7 @@ def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share:
     """
     fold = subject_folds(signals["subject_id"], folds)
     turn_ids = strings(signals["turn_id"])
-    labels = gold.to_pandas()
+    labels = _checked(gold)
     wrong = labels[labels["definition"] == "wrong_interpretation"].groupby("turn_id")["value"].mean()
     wrong_value = wrong.reindex(turn_ids).to_numpy(np.float64)
     early = earlier_rows(signals, wrong_value, certify_share)
@@ -147,6 +157,19 @@ def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share:
         wrong=wrong_value,
         right=_exclusive(candidates, right_value.reindex(keys).to_numpy(np.float64), signals.num_rows),
     )
+
+
+def _checked(gold: pa.Table) -> pd.DataFrame:
+    """Gold as a frame; a mean over sources would hide a value that is no number."""
+    labels = gold.to_pandas()
+    bad = labels[~labels["value"].between(0.0, 1.0)]
+    if len(bad):
+        row = bad.iloc[0]
+        raise TrainingError(
+            f"{len(bad):,} of {len(labels):,} gold rows have a value that is no share from 0 to 1, the first "
+            f"{row['value']} of turn {row['turn_id']} ({row['source']}); put them right or leave them out"
+        )
+    return labels
 
 
 def _exclusive(candidates: CandidateTable, right: F64, turns: int) -> F64:
@@ -177,7 +200,7 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     Raises
     ------
     models.boost.TrainingError
-        If the rows cannot give a model (one class only, bad labels).
+        If the rows cannot give a model (one class only, gold that is no share, no gold though it alone was asked for).
     """
     options = options or TrainOptions()
     table = training_table(signals, gold, options.folds, options.certify_share)
@@ -185,26 +208,38 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     weak = _weak(table, early, options)
     turn = table.candidates.turn
     learned = (early & _few(table, options.correction_rows))[turn]
+    wrong, fit_turns = _taught(table.wrong, early, options)
+    right, fit_candidates = _taught(table.right, learned, options)
     (defect, p_defect), (correction, p_correct) = at_once(
         lambda: fit_defect(
-            table.turns, table.wrong, weak, early, table.fold, options.folds, options.weak_weight, options.seed
+            table.turns, wrong, weak, fit_turns, table.fold, options.folds, options.weak_weight, options.seed
         ),
         lambda: fit_correction(
             table.candidate_rows,
             table.candidates,
-            table.right,
+            right,
             weak,
-            learned,
+            fit_candidates,
             table.fold[turn],
             options.folds,
             options.weak_weight,
             options.seed,
         ),
     )
-    p_defect = np.round(p_defect, DECIMALS)
+    p_defect = rounded(p_defect)
     threshold = _defect_threshold(table, p_defect, options)
-    tau = _correction_threshold(table, p_defect >= threshold.value, np.round(p_correct, DECIMALS), options)
-    return Models(table.prior, defect, correction, threshold, tau, options, _report(table, early))
+    is_defect = p_defect >= threshold.look_up(signals["domain"]).value
+    tau = _correction_threshold(table, is_defect, rounded(p_correct), options)
+    told = report(table.turns, table.wrong, p_defect, early, fit_turns, options.labels)
+    told |= {"candidates": len(turn)}
+    return Models(table.prior, defect, correction, threshold, tau, options, told)
+
+
+def _taught(gold: F64, fit_rows: Mask, options: TrainOptions) -> tuple[F64, Mask]:
+    """The gold that is learned from, and the rows that are."""
+    if options.labels == "weak":
+        return np.full(len(gold), np.nan), fit_rows
+    return gold, fit_rows & ~np.isnan(gold) if options.labels == "gold" else fit_rows
 
 
 def _few(table: TrainingTable, rows: int) -> Mask:
@@ -217,8 +252,11 @@ def _few(table: TrainingTable, rows: int) -> Mask:
 
 
 def _weak(table: TrainingTable, early: Mask, options: TrainOptions) -> F64:
-    """p(defect) without gold, where any turn or candidate lacks it."""
-    if not (np.isnan(table.wrong).any() or np.isnan(table.right).any()):
+    """p(defect) without gold, where any turn or candidate that is learned from lacks it."""
+    if options.labels == "gold" and np.isnan(table.wrong[early]).all():
+        raise TrainingError("train.labels = gold, and there are none of them: give gold, or train.labels = both")
+    missing = np.isnan(table.wrong).any() or np.isnan(table.right).any()
+    if options.labels == "gold" or (options.labels == "both" and not missing):
         return np.full(len(early), 0.5)
     return weak_labels(table.turns, table.fold, options.folds, options.seed, early)
 
@@ -245,40 +283,22 @@ def earlier_rows(signals: pa.Table, wrong: F64, certify_share: float) -> Mask:
     return early if (early & known).any() else np.ones(len(known), bool)
 
 
-def _certified(
-    score: F64, truth: F64, rows: Mask, table: TrainingTable, options: TrainOptions, fallback: float, by: Estimator
-) -> Threshold:
-    """Estimate on earlier gold, then prove on later gold."""
-    early = table.early
-    known = rows & ~np.isnan(truth)
-    at = early & known
-    estimated = by(score[at], truth[at], options.precision, fallback)
-    later = np.flatnonzero(~early & known)
-    subjects, turn_ids = strings(table.signals["subject_id"]), strings(table.signals["turn_id"])
-    return certify(score[later], truth[later] >= 0.5, subjects[later], turn_ids[later], options.precision, estimated)
+def _scored(table: TrainingTable, score: F64, truth: F64, may: Mask) -> Scored:
+    domain = strings(pc.fill_null(table.signals["domain"], NO_DOMAIN))
+    subject, turn_id = strings(table.signals["subject_id"]), strings(table.signals["turn_id"])
+    return Scored(score, truth, may, table.early, domain, subject, turn_id)
 
 
-def _defect_threshold(table: TrainingTable, p_defect: F64, options: TrainOptions) -> Threshold:
-    everywhere = np.ones(len(table.early), bool)
-    return _certified(p_defect, table.wrong, everywhere, table, options, options.weak_threshold, estimate)
+def _defect_threshold(table: TrainingTable, p_defect: F64, options: TrainOptions) -> Thresholds:
+    rows = _scored(table, p_defect, table.wrong, np.ones(len(table.early), bool))
+    return fit_thresholds(rows, options.precision, options.weak_threshold, estimate)
 
 
-def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, options: TrainOptions) -> Threshold:
+def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, options: TrainOptions) -> Thresholds:
     """Tau over the alternatives that would be accepted at it."""
     choice = best_alternative(table.candidates, p_correct, len(table.early))
-    rows = eligible(table.candidates, choice, is_defect, options.margin)
+    may = eligible(table.candidates, choice, is_defect, options.margin)
     # The last entry stands for turns without an alternative, whose row is -1.
     truth = np.append(table.right, np.nan)[choice.row]
-    return _certified(choice.probability, truth, rows, table, options, options.weak_tau, estimate_each)
-
-
-def _report(table: TrainingTable, early: Mask) -> dict[str, float | int | str | None]:
-    known = ~np.isnan(table.wrong)
-    return {
-        "turns": len(early),
-        "turns_fitted": int(early.sum()),
-        "gold_turns": int(known.sum()),
-        "gold_turns_fitted": int((known & early).sum()),
-        "candidates": len(table.candidates.turn),
-        "labels": "gold" if known.all() else ("gold and functions" if known.any() else "labelling functions"),
-    }
+    rows = _scored(table, choice.probability, truth, may)
+    return fit_thresholds(rows, options.precision, options.weak_tau, estimate_each)

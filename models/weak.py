@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from models.boost import at_once, fit_folds
+from models.boost import TrainingError, at_once, fit_folds
 from models.design import Design
-from models.labelling import votes, waterfall
+from models.labelling import Votes, majority, votes, voting, waterfall
 from schemas.signals import ANSWER, CANDIDATE_COLUMNS, SIGNALS
 
 F64 = npt.NDArray[np.float64]
@@ -29,6 +29,8 @@ _VERDICTS: Final = {"explicit_rating"}
 _EDGE: Final = 1e-4
 # Fewer trees than the final models have: what they learn is a teacher's noisy opinion.
 WEAK_ROUNDS: Final = 80
+# Functions that vote at all, up to which there is nothing to be learned from where they agree: the majority decides.
+FEW: Final = 2
 
 
 def views(design: Design) -> tuple[Design, Design]:
@@ -58,7 +60,8 @@ def weak_labels(design: Design, fold: I64, folds: int, seed: int, fit_rows: npt.
     """p(defect) of each turn from labelling functions and doubt alone, shape (n,).
 
     Every value comes from models that have not seen the turn's subject. Where the log has no scores, or one and the
-    same everywhere, there is no doubt to learn from: then the after view learns the functions' votes too.
+    same everywhere, there is no doubt to learn from: then the after view learns the functions' votes too. Where no more
+    than `FEW` functions ever vote, the label is their majority, and the mean of it where they abstain.
 
     Parameters
     ----------
@@ -73,11 +76,14 @@ def weak_labels(design: Design, fold: I64, folds: int, seed: int, fit_rows: npt.
     Raises
     ------
     models.boost.TrainingError
-        If the functions' votes are of one class only.
+        If the functions' votes are of one class only, or none is cast.
     """
     allowed = np.ones(len(fold), bool) if fit_rows is None else fit_rows
+    cast_votes = votes(design)
+    if len(voting(cast_votes[allowed])) <= FEW:
+        return by_majority(cast_votes, allowed)
     before, after = views(design)
-    label, voted = waterfall(votes(design))
+    label, voted = waterfall(cast_votes)
     cast = voted & allowed
     teacher, taught = doubt(design)
     taught &= allowed
@@ -89,6 +95,15 @@ def weak_labels(design: Design, fold: I64, folds: int, seed: int, fit_rows: npt.
 
     by_before, by_after = at_once(lambda: out_of_fold(before, label, cast), lambda: out_of_fold(after, teacher, taught))
     return with_mean(_log_odds(by_before) + _log_odds(by_after), float(by_before.mean()))
+
+
+def by_majority(cast: Votes, allowed: npt.NDArray[np.bool_]) -> F64:
+    """Share of votes that say defect; where none is cast, its mean over the rows of `allowed`, shape (n,)."""
+    share, counted = majority(cast)
+    learned = allowed & (counted > 0)
+    if not learned.any():
+        raise TrainingError("no labelling function votes on any turn, and there is no gold")
+    return np.where(counted > 0, share, share[learned].mean())
 
 
 def with_mean(log_odds: F64, mean: float) -> F64:

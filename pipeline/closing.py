@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.gates.quarantine import reason
+from pipeline.thresholds import SHORT, by_basis, of_domain, told_apart
+from pipeline.writers.trust import calibration, unknown, votes
 
 _DOMAINS = 20
 
@@ -51,8 +53,9 @@ def closing_table(result: dict[str, Any]) -> str:
             ]
         ),
         "",
-        *_domains(result["domains"]),
+        *_domains(result["domains"], result["thresholds"]["threshold"]),
         "",
+        *_model(result),
         *_quarantined(result["quarantined"]),
         f"release   {result['release']}",
         *(f"verified  {proof}" for proof in result["proofs"]),
@@ -65,10 +68,24 @@ def _rows(rows: list[tuple[str, int, str]]) -> list[str]:
 
 
 def _threshold(facts: dict[str, Any], labels: str, certified: int) -> str:
-    text = f"p >= {facts['value']:.2f}, estimated from {labels}"
-    if facts["certified_at"] is None:
+    if facts.get("basis") == "abstain":
+        text = f"no threshold reaches precision {facts['wished']:.2f} by {labels}"
+    else:
+        text = f"p >= {facts['value']:.2f}, estimated from {labels}"
+    if told_apart(facts):
+        counted = ", ".join(f"{n} {SHORT[basis]}" for basis, n in by_basis(facts).items())
+        text += f" (of {len(facts['domains'])} domains: {counted})"
+    proved = [facts, *facts.get("domains", {}).values()]
+    if all(t["certified_at"] is None for t in proved):
         return f"{text}; none certified"
     return f"{text}; {certified:,} certified at precision {facts['wished']:.2f}"
+
+
+def _model(result: dict[str, Any]) -> list[str]:
+    """What the models were learned from, and how far they can be trusted."""
+    training = result["training"]
+    told = [*votes(training), *calibration(training), *unknown(result["counts"]["label"])]
+    return [f"model     {text[:-1]}" for text in told]
 
 
 def _kinds(curate: dict[str, int], released: dict[str, int]) -> str:
@@ -100,14 +117,17 @@ def _quarantined(domains: dict[str, dict[str, Any]]) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-def _domains(domains: dict[str, dict[str, int]]) -> list[str]:
-    """Domains by number of defects, the largest first."""
+def _domains(domains: dict[str, dict[str, int]], thresholds: dict[str, Any]) -> list[str]:
+    """Domains by number of defects, the largest first; what their thresholds rest on, where that differs."""
+    apart = told_apart(thresholds)
     ordered = sorted(domains.items(), key=lambda d: (-d[1].get("defects", 0), d[0]))
     lines = [f"{'domain':<24}{'turns':>12}{'defects':>12}{'share':>8}{'corrected':>12}"]
     for name, row in ordered[:_DOMAINS]:
         turns, defects = row.get("turns", 0), row.get("defects", 0)
         share = f"{defects / turns:.1%}" if turns else ""
-        lines.append(f"{name[:23]:<24}{turns:>12,}{defects:>12,}{share:>8}{row.get('corrected', 0):>12,}")
+        line = f"{name[:23]:<24}{turns:>12,}{defects:>12,}{share:>8}{row.get('corrected', 0):>12,}"
+        basis = of_domain(thresholds, name).get("basis")
+        lines.append(f"{line}  {SHORT[basis]}" if basis == "unknown" or (apart and basis) else line)
     if len(ordered) > _DOMAINS:
         lines.append(f"and {len(ordered) - _DOMAINS} more domains, in run.json")
     return lines

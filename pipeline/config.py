@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from features.lexicon import load as load_lexicon
 from features.signals import SignalOptions
-from models.training import TrainOptions
+from models.training import LABEL_SOURCES, TrainOptions
 from pipeline import storage
 from pipeline.errors import ConfigError
 from pipeline.gates.options import GatesOptions
@@ -275,6 +275,8 @@ def _check(config: Config) -> Config:
         _check_bounds(name, _value(config, name), least, most)
     if config.shuffle.mode not in ("auto", "spill", "native"):
         raise ConfigError(f"shuffle.mode = {config.shuffle.mode!r}: auto, spill or native is wanted")
+    if config.train.labels not in LABEL_SOURCES:
+        raise ConfigError(f"train.labels = {config.train.labels!r}: {', '.join(LABEL_SOURCES)} is wanted")
     _check_zone(config.ingest.timezone)
     for name in _TIMES:
         if (text := _value(config, name)) is not None:

@@ -11,6 +11,7 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import GateError, VerifyError
 from pipeline.gates.proof import prove_gates, prove_quarantine
+from pipeline.thresholds import highest, of_domain
 from pipeline.writers.views import VIEWS, view_rows
 from schemas import DEAD_LETTER, EXAMPLE, Record
 
@@ -175,8 +176,8 @@ def _is_low(example: dict[str, Any], options: dict[str, Any]) -> bool:
 def _answers(folder: str, manifest: dict[str, Any]) -> str:
     """No answer is learned from a turn that may be defective, and its context is within the bounds that were set."""
     lineage = _view(folder, manifest, "lineage", EXAMPLE)
-    threshold, options = manifest["thresholds"]["defect"]["value"], manifest["identity"]["config"]["curate"]
-    most = min(options["confirm_below"], threshold) + _ROUNDING
+    thresholds, options = manifest["thresholds"]["defect"], manifest["identity"]["config"]["curate"]
+    most = min(options["confirm_below"], highest(thresholds)) + _ROUNDING
     answers = 0
     for example in lineage.select(["example_id", "kind", "confidence", "context"]).to_pylist():
         name, context = example["example_id"], example["context"]
@@ -189,7 +190,7 @@ def _answers(folder: str, manifest: dict[str, Any]) -> str:
             raise VerifyError(
                 f"lineage: answer {name} has p(defect) {1.0 - example['confidence']:.6f}, over {most:.6f}"
             )
-        fault = _context_fault(context, threshold, options)
+        fault = _context_fault(context, thresholds, options)
         if fault:
             raise VerifyError(f"lineage: in the context of {name} {fault}")
     return (
@@ -199,10 +200,11 @@ def _answers(folder: str, manifest: dict[str, Any]) -> str:
     )
 
 
-def _context_fault(context: list[dict[str, Any]], threshold: float, options: dict[str, Any]) -> str | None:
+def _context_fault(context: list[dict[str, Any]], thresholds: dict[str, Any], options: dict[str, Any]) -> str | None:
     """What of a context is not as the options say; None if nothing is."""
-    bad = next((t for t in context if not t["p_defect"] < threshold), None)
+    bad = next((t for t in context if not t["p_defect"] < of_domain(thresholds, t["domain"])["value"]), None)
     if bad:
+        threshold = of_domain(thresholds, bad["domain"])["value"]
         return f"turn {bad['turn_id']} has p(defect) {bad['p_defect']}; from {threshold} on a turn is defective"
     bad = next((t for t in context if not t["p_defect"] <= options["context_below"]), None)
     if bad:

@@ -10,6 +10,8 @@ from schemas.record import Column, Record
 from schemas.turn import INTERPRETATION, TIME
 
 BLAMES: Final = ("asr", "intent", "slots", "action", "unsupported", "none")
+# What a threshold rests on; models/thresholds.py says when which.
+BASES: Final = ("domain", "pooled", "estimated", "option", "abstain", "unknown")
 CANDIDATE_SOURCES: Final = ("n-best", "rephrase", "chain", "confirmed", "tool", "reviewer")
 
 # How turns, and examples whose label has no domain, are counted and named.
@@ -19,7 +21,7 @@ REASON: Final = pa.struct([pa.field("signal", pa.string()), pa.field("contributi
 
 JUDGEMENT: Final = Record(
     name="judgement",
-    version=1,
+    version=2,
     key=("turn_id", "model_id"),
     meaning="Whether a turn failed its user, how sure that is, and which component is to blame.",
     columns=(
@@ -30,7 +32,14 @@ JUDGEMENT: Final = Record(
         Column("event_time", TIME, "Start of the user's request", "us UTC", False, "time"),
         Column("domain", pa.string(), "Domain of the interpretation judged, the leading one; null = none"),
         Column("p_defect", pa.float64(), "Calibrated probability of a defect", "[0, 1]", False),
-        Column("threshold", pa.float64(), "A turn at or above it is judged defective", "[0, 1]", False),
+        Column("threshold", pa.float64(), "A turn at or above it is judged defective; its domain's", "[0, 1]", False),
+        Column(
+            "threshold_basis",
+            pa.string(),
+            f"What it rests on. One of: {', '.join(BASES)}",
+            None,
+            False,
+        ),
         Column("is_defect", pa.bool_(), "p_defect >= threshold", None, False),
         Column("certified", pa.bool_(), "Threshold passed its precision bound on later gold", None, False),
         Column("blame", pa.string(), f"One of: {', '.join(BLAMES)}", None, False),

@@ -73,7 +73,8 @@ def _uncertain(is_defect: bool, confirm_below: float, release: dict[str, Any]) -
 
 
 def _judged_by(release: dict[str, Any], what: str) -> str:
-    """The option that a decision hangs on; without gold it is set as such."""
+    """The option that a decision hangs on; with too little gold to tell it is set as such."""
     train = release["config"]["train"]
-    name = "precision" if "gold" in release["labels"] else f"weak_{what}"
+    basis = release["thresholds"]["defect" if what == "threshold" else "correction"]["basis"]
+    name = f"weak_{what}" if basis == "option" else "precision"
     return f"train.{name} (now {train[name]})"

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from features.interpretation import hex_id
 from pipeline.explain.release import Release
+from pipeline.thresholds import of_domain
 
 _HELD: Final = ("interpretation", "source", "p_correct", "margin", "accepted", "certified", "supporting_turns")
 
@@ -31,12 +32,14 @@ def candidates(
     release : Release
     """
     taken_from = _taken_from(signals, later)
+    tau = of_domain(release.manifest["thresholds"]["correction"], signals["domain"][0].as_py())["value"]
+    margin = release.manifest["identity"]["config"]["train"]["margin"]
     rows = sorted(corrections.to_pylist(), key=lambda row: (-row["p_correct"], not row["accepted"]))
     best = next((row["p_correct"] for row in rows), 0.0)
     out = []
     for row in rows:
         support = row["supporting_turns"] or []
-        failed = [] if row["accepted"] else _failed(row, best, any(defective.get(t) for t in support), release)
+        failed = [] if row["accepted"] else _failed(row, best, any(defective.get(t) for t in support), tau, margin)
         source = taken_from.get(row["candidate_id"]) if row["source"] == "rephrase" else None
         out.append(
             {name: row[name] for name in _HELD} | {"supporting_turns": support, "taken_from": source, "failed": failed}
@@ -44,9 +47,7 @@ def candidates(
     return out
 
 
-def _failed(row: dict[str, Any], best: float, support_fails: bool, release: Release) -> list[str]:
-    tau = release.manifest["thresholds"]["correction"]["value"]
-    margin = release.manifest["identity"]["config"]["train"]["margin"]
+def _failed(row: dict[str, Any], best: float, support_fails: bool, tau: float, margin: float) -> list[str]:
     rules = {
         "another candidate is likelier": row["p_correct"] < best,
         f"p(correct) is under tau {tau:.3f}": row["p_correct"] < tau,

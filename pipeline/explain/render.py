@@ -9,6 +9,7 @@ from pipeline.explain.layout import clean, counted, label_words, listed, moment,
 from pipeline.explain.render_gates import carried, gates
 from pipeline.explain.render_turn import candidates, context, dialog, judgement
 from pipeline.explain.render_votes import became, same_words, where
+from pipeline.thresholds import of_domain
 
 _KINDS: Final = {
     "correction": "users meant this, though the system read it otherwise",
@@ -168,7 +169,8 @@ def _evidence(told: dict[str, Any], release: dict[str, Any], turns: bool) -> lis
     )
     lines += section(f"Why it was judged {judged}", judgement(told["judgement"], release))
     if told["judgement"]["is_defect"]:
-        tau, lead = release["thresholds"]["correction"]["value"], release["config"]["train"]["margin"]
+        tau = of_domain(release["thresholds"]["correction"], told["judgement"]["domain"])["value"]
+        lead = release["config"]["train"]["margin"]
         rule = f"the likeliest is accepted from p(correct) {tau:.3f} and a lead of {lead:.2f} on"
         lines += section(f"What else was meant ({rule})", candidates(told["candidates"], told["dialog"]))
     return lines + section("Who else said it", same_words(told["same_words"], turns))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pipeline.explain.layout import clean, clock, counted, reading, short, wrapped
 from pipeline.explain.phrases import phrase
-from pipeline.writers.card import threshold_words
+from pipeline.thresholds import of_domain, threshold_words
 from schemas import TOOL_DOMAIN
 
 # The strongest signals shown; the rest, each of a small share, is in JSON.
@@ -24,11 +24,11 @@ _MARKS: Final = (
     ("+", "supports", "supports the correction"),
     ("c", "in_context", "stands before it in the sft view"),
 )
-# What each blame rests on; see `models.judge`.
+# What each blame rests on; see `models.blame`.
 _BLAMES: Final = {
     "asr": "the recogniser was in doubt",
-    "intent": "the likeliest other reading has another intent, or other slots",
-    "slots": "the likeliest other reading has other values",
+    "intent": "a likelier reading has another intent or other slots, or its own have too little of the score",
+    "slots": "a likelier reading has other values, or its intent and slots have most of the score",
     "action": "there is no other reading",
     "unsupported": "the system said that it cannot do that",
 }
@@ -94,7 +94,8 @@ def context(turns: list[dict[str, Any]]) -> list[str]:
 def judgement(told: dict[str, Any], release: dict[str, Any]) -> list[str]:
     """The probability, the threshold and how it was set, and the signals that moved it most."""
     lines = wrapped(f"p(defect) {told['p_defect']:.3f}, {_side(told)}")
-    lines += wrapped(f"threshold: {threshold_words(release['thresholds']['defect'])} Learned from {release['labels']}.")
+    known = threshold_words(of_domain(release["thresholds"]["defect"], told["domain"]))
+    lines += wrapped(f"threshold: {known} Learned from {release['labels']}.")
     if told["signals"]:
         lines += ["  log-odds  share   (+ speaks for a defect, - against; share of all that moved it)"]
     for signal in told["signals"][:SIGNALS_SHOWN]:

@@ -129,7 +129,7 @@ def _dialog(
 
 
 def _judgement(tables: StageTables, place: Place, row: dict[str, Any]) -> dict[str, Any]:
-    held = ("model_id", "p_defect", "threshold", "is_defect", "certified", "blame")
+    held = ("model_id", "domain", "p_defect", "threshold", "threshold_basis", "is_defect", "certified", "blame")
     return {name: row[name] for name in held} | {
         "signals": moved(tables, place, row["reasons"] or []),
         "fired": fired(tables, place),

@@ -75,6 +75,7 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
         "domains": by_domain(counts["label"]),
         "thresholds": {k: workspace.facts("train")[k] for k in ("threshold", "tau")},
         "labels": workspace.facts("train")["report"]["labels"],
+        "training": workspace.facts("train")["report"],
         "shards": {v: sum(f"/{v}/data/" in f for f in files) for v in views},
         "left_out": workspace.facts("ingest")["left_out"],
         "proofs": workspace.facts("release")["proofs"],

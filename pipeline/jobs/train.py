@@ -13,6 +13,7 @@ from models.boost import TrainingError
 from models.certify import Threshold
 from models.correction import DECIMALS
 from models.store import dumps
+from models.thresholds import Thresholds
 from models.training import train
 from pipeline import storage, tally
 from pipeline.errors import InputError
@@ -86,7 +87,12 @@ def labels(workspace: Workspace, held: GoldFiles) -> pa.Table:
     return merged([*tables, held.table])
 
 
-def _facts(threshold: Threshold) -> dict[str, object]:
+def _facts(thresholds: Thresholds) -> dict[str, object]:
+    """The pooled threshold, with those of domains under `domains`."""
+    return _rounded(thresholds.pooled) | {"domains": {d: _rounded(t) for d, t in thresholds.domains.items()}}
+
+
+def _rounded(threshold: Threshold) -> dict[str, object]:
     return {k: round(v, DECIMALS) if isinstance(v, float) else v for k, v in asdict(threshold).items()}
 
 

@@ -14,6 +14,7 @@ from features.hashing import strings
 from features.signals import READS, SignalOptions, signals
 from models.judge import judge
 from models.store import loads
+from models.thresholds import UNKNOWN
 from models.training import Models
 from pipeline import storage, tally
 from pipeline.transforms.counts import counts, domain_names
@@ -102,10 +103,12 @@ class JudgeTurns(SideBySide):
 def _counts(turns: pa.Table, judgements: pa.Table, corrections: pa.Table) -> pa.Table:
     accepted = corrections.filter(corrections["accepted"])
     defects = judgements.filter(judgements["is_defect"])
+    unknown = judgements.filter(pc.equal(judgements["threshold_basis"], UNKNOWN))
     rows = pc.index_in(accepted["turn_id"], value_set=judgements["turn_id"].combine_chunks())
     corrected = judgements["domain"].take(rows)
     by_domain: dict[tuple[str, str | None], int] = {}
-    for outcome, column in (("turns", judgements["domain"]), ("defects", defects["domain"]), ("corrected", corrected)):
+    columns = {"turns": judgements["domain"], "defects": defects["domain"], "corrected": corrected}
+    for outcome, column in (columns | {"unknown": unknown["domain"]}).items():
         for row in domain_names(column).value_counts().to_pylist():
             by_domain[outcome, row["values"]] = row["counts"]
     return counts(
@@ -114,6 +117,7 @@ def _counts(turns: pa.Table, judgements: pa.Table, corrections: pa.Table) -> pa.
         {
             "defects": defects.num_rows,
             "defects_certified": judgements.filter(judgements["certified"]).num_rows,
+            "unknown_domain": unknown.num_rows,
             "candidates": corrections.num_rows,
             "corrected": accepted.num_rows,
             "corrected_certified": corrections.filter(corrections["certified"]).num_rows,

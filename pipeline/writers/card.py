@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pipeline.gates.quarantine import reason
+from pipeline.writers.trust import how_sure
 from pipeline.writers.views import VIEWS
 
 
@@ -34,12 +35,7 @@ def card(manifest: dict[str, Any]) -> str:
         ),
         "",
         *_views(manifest["files"]),
-        "## How sure",
-        "",
-        f"- Defects: {threshold_words(manifest['thresholds']['defect'])}",
-        f"- Corrections: {threshold_words(manifest['thresholds']['correction'])}",
-        f"- Labels: {manifest['training']['labels']}; {manifest['training']['gold_turns']:,} turns with gold.",
-        "",
+        *how_sure(manifest),
         *_quarantined(manifest["quarantine"]),
         "## Known limits",
         "",
@@ -93,14 +89,3 @@ def _views(files: dict[str, dict[str, Any]]) -> list[str]:
         rows = sum(f["rows"] for path, f in files.items() if path.startswith(f"{name}/data/"))
         lines.append(f"| `{name}` | {rows:,} | {view.record.meaning} |")
     return ["## Views", "", "| view | rows | what |", "|---|---|---|", *lines, ""]
-
-
-def threshold_words(facts: dict[str, Any]) -> str:
-    """A threshold of the manifest in a sentence: its value, what it was chosen for, what is proved of it."""
-    used = f"p >= {facts['value']:.3f}, estimated for precision {facts['wished']:.2f}"
-    if facts["certified_at"] is None:
-        return f"{used}; no threshold is certified."
-    return (
-        f"{used}; certified from p >= {facts['certified_at']:.2f}: {facts['precision']:.3f} on {facts['labels']} "
-        f"later gold turns, one a user, at least {facts['low']:.3f} with 95% confidence."
-    )

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from models.certify import GRID, Threshold, certify, estimate, estimate_each, one_per_subject
+from models.certify import GRID, certify, estimate, estimate_each, least_labels, one_per_subject
+from models.metrics import clopper_pearson_low
 
 
 def _names(prefix, n):
@@ -94,9 +95,15 @@ def test_a_wrong_model_is_certified_in_at_most_5_percent():
     assert certified / 300 <= 0.08
 
 
-def test_without_a_proof_nothing_is_certified():
-    assert not Threshold(0.5, 0.9).certifies(np.array([0.99])).any()
-    assert Threshold(0.5, 0.9, 0.8).certifies(np.array([0.79, 0.8])).tolist() == [False, True]
+@pytest.mark.parametrize(("wished", "labels"), [(0.9, 29), (0.95, 59), (0.5, 5), (0.0, 1)])
+def test_least_labels_are_just_enough_for_a_proof_without_an_error(wished, labels):
+    assert least_labels(wished) == labels
+    assert clopper_pearson_low(labels, labels) >= wished
+    assert wished == 0.0 or clopper_pearson_low(labels - 1, labels - 1) < wished
+
+
+def test_certainty_takes_more_labels_than_there_are():
+    assert least_labels(1.0) > 10**15
 
 
 def test_the_grid_goes_down():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.metrics import clopper_pearson_low, ece, ece_floor
+from models.metrics import clopper_pearson_low, ece, ece_floor, reliability
 
 
 def test_clopper_pearson_needs_29_labels_without_an_error_for_090():
@@ -45,3 +45,19 @@ def test_a_calibrated_model_has_the_floor_and_a_shifted_one_does_not():
     floor = ece_floor(p)
     assert ece(truth, p) < 2 * floor
     assert ece(truth, np.clip(p + 0.1, 0, 1)) > 4 * floor
+
+
+def test_the_reliability_curve_has_the_mean_and_the_share_of_each_part():
+    p = np.array([0.9, 0.1, 0.3, 0.7])
+    truth = np.array([1.0, 0.0, 1.0, 0.5])
+    assert reliability(truth, p, bins=2) == [
+        (pytest.approx(0.2), pytest.approx(0.5), 2),
+        (pytest.approx(0.8), pytest.approx(0.75), 2),
+    ]
+
+
+def test_the_floor_is_the_mean_ece_of_labels_drawn_from_the_scores():
+    generator = np.random.default_rng(0)
+    p = np.random.default_rng(5).random(101)
+    drawn = [(generator.random(101) < p).astype(float) for _ in range(20)]
+    assert ece_floor(p, draws=20) == pytest.approx(np.mean([ece(truth, p) for truth in drawn]))

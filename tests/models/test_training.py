@@ -71,7 +71,8 @@ def test_later_gold_does_not_change_the_boosters(made, fitted):
     assert other.defect == fitted.defect
     assert other.correction == fitted.correction
     assert other.prior.plain() == fitted.prior.plain()
-    assert other.threshold.certified_at is None and fitted.threshold.certified_at is not None
+    assert other.threshold.domains["d"].certified_at is None
+    assert fitted.threshold.domains["d"].certified_at is not None
 
 
 def test_with_gold_the_judgement_is_good_out_of_fold(made, fitted):
@@ -103,6 +104,35 @@ def test_gold_of_one_class_is_refused(made):
         train(signals, type(gold).from_pylist(fine, schema=gold.schema))
 
 
+def test_with_gold_alone_turns_without_it_teach_nothing(made):
+    _, signals, gold = made
+    few = gold.filter(np.array([t < "t090" for t in gold["turn_id"].to_pylist()]))
+    options = TrainOptions(folds=2, labels="gold", certify_share=0.0)
+    models = train(signals, few, options)
+    assert models.report["turns_fitted"] == models.report["gold_turns"] == 540
+    assert models.report["labels"] == "gold"
+    with pytest.raises(TrainingError, match=r"train\.labels = gold"):
+        train(signals, gold.slice(0, 0), options)
+
+
+def test_with_weak_labels_alone_gold_teaches_nothing_but_proves_the_threshold(made):
+    _, signals, gold = made
+    options = TrainOptions(folds=2, labels="weak", certify_share=0.0)
+    models = train(signals, gold, options)
+    assert models.defect == train(signals, gold.slice(0, 0), options).defect
+    assert models.report["labels"] == "labelling functions" and models.report["gold_turns_fitted"] == 0
+    assert models.threshold.domains["d"].basis == "estimated"
+
+
+def test_a_share_of_raters_is_learned_as_a_share(made):
+    _, signals, gold = made
+    halved = [r | {"value": 0.25 + 0.5 * r["value"]} for r in gold.to_pylist()]
+    models = train(signals, type(gold).from_pylist(halved, schema=gold.schema), TrainOptions(folds=2))
+    table = training_table(signals, gold, 2)
+    p = models.defect.predict(table.turns, table.fold)
+    assert p.min() > 0.15 and p.max() < 0.85
+
+
 def test_model_ids_name_model_and_threshold(fitted):
     ids = {fitted.defect_id, fitted.correction_id}
     wider = replace(fitted, options=replace(fitted.options, margin=0.5))
@@ -132,7 +162,7 @@ def test_a_correction_is_accepted_only_by_every_rule(made, fitted):
     for row in rows:
         assert row["turn_id"] in defective
     for row in accepted:
-        assert row["p_correct"] >= fitted.tau.value
+        assert row["p_correct"] >= fitted.tau.domains["d"].value
         assert row["margin"] >= TrainOptions().margin
         assert not set(row["supporting_turns"]) & defective
     assert len({r["turn_id"] for r in accepted}) == len(accepted)

@@ -27,6 +27,7 @@ RESULT = {
         "tau": {"value": 0.8, "wished": 0.9, "certified_at": None},
     },
     "labels": "gold",
+    "training": {},
     "quarantined": {},
     "shards": {"lineage": 2, "nlu": 2},
     "proofs": ["the counts of 4 stages close"],
@@ -68,3 +69,28 @@ def test_a_quarantined_domain_is_told_with_its_reason_and_what_to_do():
     examples = next(line for line in text.splitlines() if line.startswith("examples"))
     assert examples.split()[1] == "11"
     assert "of them 3 carried over; 4 of quarantined domains left out; turns left out: 7 below" in examples
+
+
+def _with_domains(**basis):
+    held = {d: {"value": 0.6, "wished": 0.9, "certified_at": None, "basis": b} for d, b in basis.items()}
+    thresholds = RESULT["thresholds"] | {"threshold": RESULT["thresholds"]["threshold"] | {"domains": held}}
+    return RESULT | {"thresholds": thresholds}
+
+
+def test_what_domains_rest_on_is_told_where_they_differ():
+    text = closing_table(_with_domains(music="domain", bus="abstain"))
+    assert "(of 2 domains: 1 proved on its own gold, 1 abstains)" in text
+    lines = {line.split()[0]: line for line in text.splitlines() if line.startswith(("bus", "music"))}
+    assert lines["bus"].endswith("15  abstains") and lines["music"].endswith("5  proved on its own gold")
+
+
+def test_a_domain_unknown_to_training_is_marked():
+    text = closing_table(_with_domains(bus="option"))
+    lines = {line.split()[0]: line for line in text.splitlines() if line.startswith(("bus", "music"))}
+    assert lines["music"].endswith("unknown to training") and lines["bus"].endswith("15")
+
+
+def test_the_vote_stands_beside_the_model():
+    votes = {"functions": 11, "share": 0.784, "auc": 0.769, "model_auc": 0.964}
+    text = closing_table(RESULT | {"training": {"votes": votes}})
+    assert "model     Labelling functions: 11 vote, on 78% of the turns; AUC of their majority vote 0.769" in text

@@ -77,6 +77,7 @@ def test_values_on_the_command_line(override: str, section: str, key: str, value
         ("signals.rephrase_turns=0", "rephrase_turns"),
         ("signals.horizon=0", "horizon"),
         ("train.weak_threshold=2", "a number from 0 to 1"),
+        ("train.labels=silver", "both, gold, weak is wanted"),
         ("ingest.timezone=Mars/Olympus", "IANA zone"),
         ("curate.test_from=2026-03-01T00:00:00", "ISO 8601 with an offset"),
         ("curate.test_from=2026-03-01", "ISO 8601 with an offset"),

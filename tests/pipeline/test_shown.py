@@ -57,6 +57,7 @@ def result(**fields: Any) -> dict[str, Any]:
     return {
         "release": "out/releases/abc",
         "labels": "labelling functions",
+        "training": {},
         "shards": {"nlu": 2, "lineage": 2},
         "thresholds": {"threshold": THRESHOLD, "tau": THRESHOLD | {"certified_at": 0.7}},
         "proofs": ["p1", "p2"],

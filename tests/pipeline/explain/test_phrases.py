@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from build import interpretation, turns
 
-from models.design import EVIDENCE, TURN_SIGNALS
-from models.prior import NAMES
+from features.signals import signals
+from models.design import candidate_table, turn_design
+from models.prior import fit_prior
 from pipeline.explain.phrases import Phrase, phrase
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
 
-FEATURES = (*TURN_SIGNALS, *(f"{part}.{name}" for part in ("top", "second", "other") for name in (*EVIDENCE, *NAMES)))
+
+def _seen_by_the_defect_model() -> tuple[str, ...]:
+    """Names of the columns of the design itself, so that no signal is added to it without words for it."""
+    rows = signals(turns({"nbest": [interpretation()]}))
+    fold = np.zeros(1, np.int64)
+    return turn_design(rows, candidate_table(rows, fit_prior(rows, fold, 2), fold)).names
+
+
+FEATURES = _seen_by_the_defect_model()
 
 
 def test_every_feature_is_told_in_words_of_the_schemas():

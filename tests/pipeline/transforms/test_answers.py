@@ -33,6 +33,7 @@ def judged(table: pa.Table, p_defect: list[float], sessions: list[str] | None = 
             "event_time": turn["event_time"],
             "p_defect": p,
             "threshold": 0.5,
+            "threshold_basis": "option",
             "is_defect": p >= 0.5,
             "certified": False,
             "blame": "none",

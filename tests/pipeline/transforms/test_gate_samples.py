@@ -30,6 +30,7 @@ def judgements(ids: list[str]) -> pa.Table:
             "domain": pa.nulls(n, pa.string()),
             "p_defect": [0.7 if int(i[1:]) % 2 else 0.2 for i in ids],
             "threshold": [0.5] * n,
+            "threshold_basis": ["option"] * n,
             "is_defect": [bool(int(i[1:]) % 2) for i in ids],
             "certified": [False] * n,
             "blame": ["asr" if int(i[1:]) % 2 else "none" for i in ids],

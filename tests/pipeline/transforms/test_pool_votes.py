@@ -239,6 +239,7 @@ def judged(
             "event_time": e,
             "p_defect": p,
             "threshold": 0.5,
+            "threshold_basis": "option",
             "is_defect": p >= 0.5,
             "certified": False,
             "blame": "intent" if p >= 0.5 else "none",

@@ -71,3 +71,56 @@ def test_quarantined_domains_are_named_with_their_reason():
     text = card(manifest(quarantine={"domains": {"bus": entry}, "carried_from": "abcdef" * 10}))
     assert "- bus (not most turns are corrected: 75.0% of 1,500 turns, at most 50.0%): 4 new examples left out" in text
     assert "Carried over from release abcdefabcdef." in text
+
+
+def domain(basis: str, value: float = 0.7, **fields: Any) -> dict[str, Any]:
+    return THRESHOLD | {"value": value, "basis": basis} | fields
+
+
+def test_thresholds_by_domain_stand_in_a_table_where_they_differ():
+    proof = {"certified_at": 0.9, "precision": 0.97, "labels": 60, "low": 0.91}
+    held = {"bus": domain("domain", **proof), "train": domain("abstain", 1.0), "new": domain("estimated", 0.5)}
+    text = card(manifest(thresholds={"defect": THRESHOLD | {"domains": held}, "correction": THRESHOLD}))
+    assert "1 of 3 domains have a threshold certified on their own gold. For the others p >= 0.500" in text
+    assert "| bus | 0.700 | proved on its own gold | 0.90 | 60 |" in text
+    assert "| train |  | abstains |  |  |" in text
+    same = {"bus": domain("option"), "train": domain("option")}
+    assert "| bus |" not in card(
+        manifest(thresholds={"defect": THRESHOLD | {"domains": same}, "correction": THRESHOLD})
+    )
+
+
+def test_a_single_domain_is_told_by_its_own_threshold():
+    held = {"bus": domain("domain", certified_at=0.9, precision=0.97, labels=60, low=0.91)}
+    text = card(manifest(thresholds={"defect": THRESHOLD | {"domains": held}, "correction": THRESHOLD}))
+    assert "- Defects: p >= 0.700" in text and "0.970 on 60 later gold turns of this domain" in text
+
+
+def test_calibration_is_told_with_its_curve_and_votes_beside_the_model():
+    training = {
+        "labels": "gold",
+        "gold_turns": 900,
+        "votes": {"functions": 11, "share": 0.784, "auc": 0.769, "model_auc": 0.964},
+        "calibration": {"turns": 300, "ece": 0.012, "floor": 0.016, "curve": [{"p": 0.1, "share": 0.2, "turns": 300}]},
+    }
+    text = card(manifest(training=training))
+    assert "11 vote, on 78% of the turns; AUC of their majority vote 0.769, of the model 0.964" in text
+    assert "off by 0.012 (ECE) on 300 later gold turns" in text and "| 0.100 | 0.200 | 300 |" in text
+
+
+def test_without_gold_neither_calibration_nor_auc_is_claimed():
+    training = {
+        "labels": "labelling functions",
+        "gold_turns": 0,
+        "votes": {"functions": 9, "share": 0.5, "auc": None, "model_auc": None},
+        "calibration": {"turns": 0, "ece": None, "floor": None, "curve": []},
+    }
+    text = card(manifest(training=training))
+    assert "9 vote, on 50% of the turns; no gold to hold them to." in text
+    assert "Calibration: not measured" in text
+
+
+def test_turns_of_unknown_domains_are_told():
+    counts = manifest()["counts"]
+    text = card(manifest(counts=counts | {"label": counts["label"] | {"unknown_domain": 12}}))
+    assert "12 turns are of domains that training has not seen" in text and "Unknown domains" not in card(manifest())

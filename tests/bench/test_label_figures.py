@@ -1,0 +1,114 @@
+"""The figures of labels: what was blamed, what a group of signals adds, what a model makes of unseen domains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from build import interpretation, turns
+
+from bench import lodo
+from bench.ablation import GROUPS, OTHER, Study, ablate, group_of, table, without
+from bench.blame import figures, truth_of_blame
+from bench.weak import aggregations
+from features.signals import signals
+from models.design import EVIDENCE, TURN_SIGNALS, Design, turn_design
+from models.prior import NAMES
+
+
+def test_what_was_heard_wrong_goes_before_what_was_read_wrong():
+    truth = pd.DataFrame(
+        {
+            "said": ["on", "on", "on", "on", "on"],
+            "domain": ["light"] * 5,
+            "intent": ["turn"] * 5,
+            "wrong": [True, True, True, True, False],
+        }
+    )
+    heard = pd.Series(["of", "on", "on", "on", "of"])
+    right, other = {"domain": "light", "intent": "turn"}, {"domain": "light", "intent": "dim"}
+    top = pd.Series([right, other, right, None, right])
+    assert truth_of_blame(truth, heard, top).tolist() == ["asr", "intent", "slots", "intent", ""]
+
+
+def test_blame_is_counted_on_wrong_turns_that_were_found():
+    blame = np.array(["asr", "intent", "slots", "asr", "none"], object)
+    meant = np.array(["asr", "asr", "slots", "", "slots"], object)
+    found = figures(blame, meant, np.array([True, True, True, True, False]))
+    assert found["accuracy"] == pytest.approx(2 / 3) and found["baseline.accuracy"] == pytest.approx(2 / 3)
+    assert (found["asr.recall"], found["slots.precision"], found["turns"]) == (0.5, 1.0, 3.0)
+    assert figures(blame, meant, np.zeros(5, bool)) == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "group"),
+    [
+        ("negates_next", "user words"),
+        ("rephrase_next", "rephrase"),
+        ("top.rephrase", "rephrase"),
+        ("top.repeats", "n-best"),
+        ("repeats_next", "rephrase"),
+        ("second.prior.value.echo", "pooled prior"),
+        ("other.echo", "system words"),
+        ("top_score_next", "confidence"),
+        ("top.later_echo", "later interpretations"),
+        ("turns_after", "time"),
+        ("vs_top.denied_before", "earlier interpretations"),
+        ("of_another_work", OTHER),
+    ],
+)
+def test_a_column_falls_into_a_group(column, group):
+    assert group_of(column) == group
+
+
+def test_every_group_has_columns():
+    assert {group_of(n) for n in (*TURN_SIGNALS, *(f"top.{e}" for e in (*EVIDENCE, *NAMES)))} >= set(GROUPS)
+
+
+def test_what_a_group_adds_is_what_is_lost_without_it():
+    generator = np.random.default_rng(0)
+    values = generator.random((200, 2)).astype(np.float32)
+    design = Design(values, ("negates_next", "top_score"))
+    truth = (values[:, 1] > 0.5).astype(float)
+    study = Study("made", design, lambda d: np.nan_to_num(d.values[:, 1]).astype(float), truth, np.ones(200, bool))
+    found = ablate(study)
+    assert (found["made.all.auc"], found["made.without.confidence.auc"]) == (1.0, 0.5)
+    assert found["made.without.user_words.auc"] == 1.0
+    assert np.isnan(without(design, "confidence").values[:, 1]).all() and not np.isnan(values).any()
+    lines = table({k: round(v, 4) for k, v in found.items()}).splitlines()
+    assert [line.split()[2] for line in lines[1:]] == ["1.0000", "0.5000", "1.0000"] or "-0.5000" in lines[2]
+
+
+def _traffic(seed=0, users=220):
+    """Three turns a user over five domains: a third is read wrong with a low score, and corrected in the next turn."""
+    generator = np.random.default_rng(seed)
+    rows, wrong = [], []
+    for user in range(users):
+        for step in range(3):
+            domain, value = f"d{generator.integers(5)}", f"v{generator.integers(5)}"
+            missed = generator.random() < 0.4
+            common = {"subject_id": f"s{user:03d}", "conversation_id": f"c{user:03d}", "response": "Which day?"}
+            score = float(np.clip(generator.normal(0.4 if missed else 0.75, 0.12), 0, 1))
+            read = interpretation("go", score, domain, to="zzz" if missed else value)
+            rows.append(common | {"sequence": 2 * step, "at": 20.0 * step, "utterance": "to town", "nbest": [read]})
+            said = "no" if missed else "thanks"
+            act = interpretation("negate" if missed else "thank", 0.9, domain)
+            rows.append(common | {"sequence": 2 * step + 1, "at": 20.0 * step + 9, "utterance": said, "nbest": [act]})
+            wrong += [missed, False]
+    return signals(turns(*(r | {"turn_id": f"t{k:05d}"} for k, r in enumerate(rows)))), np.array(wrong, float)
+
+
+def test_unseen_domains_are_scored_by_models_of_others():
+    rows, wrong = _traffic()
+    found = lodo.figures(rows, wrong)
+    assert found["domains"] == 5.0
+    assert found["gold.auc"] > 0.9 and found["weak.auc"] > 0.8
+    assert found["gold.worst"] <= found["gold.auc"] and found["weak.within.auc"] > 0.8
+    assert lodo.figures(rows.slice(0, 30), wrong[:30]) == {}
+
+
+def test_each_way_to_put_votes_together_has_its_figures():
+    rows, wrong = _traffic(users=40)
+    found = aggregations(turn_design(rows), wrong, np.ones(len(wrong), bool))
+    assert found["functions"] >= 2 and 0.0 < found["voted"] <= 1.0
+    assert found["waterfall.auc"] > 0.8 and found["dawid_skene.auc"] > 0.8 and found["vote.auc"] > 0.8
