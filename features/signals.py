@@ -24,7 +24,9 @@ from features import (
     system_repeat,
 )
 from features.asked import REPHRASE_LIKENESS, Asked, asked
+from features.hashing import hash_texts
 from features.interpretation import Candidates, best, flatten
+from features.neighbours import masked
 from features.text import distinct, flat, is_true, normalise, token_count
 from features.timeline import SESSION_CAP, SESSION_GAP_S, Timeline, timeline
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
@@ -108,6 +110,7 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     ahead = rephrase.look_ahead(utterance, line, options.rephrase_turns, options.rephrase_gap)
     columns |= gaps.gaps(turns, line) | gaps.barge_in(turns, line)
     columns |= rephrase.rephrase(utterance, line, ahead)
+    columns["utterance_id"] = _words_id(utterance, columns["utterance_tokens"])
     columns |= repetition.repetition(utterance, line, options.horizon)
     intent = distinct(columns["intent"])
     columns |= acts.user_acts(utterance, intent, line, words)
@@ -151,6 +154,11 @@ def _keys(turns: pa.Table, hypotheses: Candidates, line: Timeline) -> dict[str, 
         "domain": _top(turns, hypotheses, "domain"),
         "intent": _top(turns, hypotheses, "intent"),
     }
+
+
+def _words_id(utterance: pa.Array, tokens: pa.Array) -> pa.Array:
+    """Hash of each normalised utterance; null where it has no words."""
+    return masked(hash_texts(utterance).view(np.int64), is_true(pc.greater(tokens, 0)), pa.int64())
 
 
 def _entry(turns: pa.Table, field: str, rows: npt.NDArray[np.int64]) -> pa.Array:

@@ -102,7 +102,7 @@ CANDIDATE: Final = pa.struct([pa.field(c.name, c.type) for c in CANDIDATE_COLUMN
 
 SIGNALS: Final = Record(
     name="signals",
-    version=2,
+    version=3,
     key=("turn_id",),
     meaning="Satisfaction and intent signals, one row a turn, in the order subject, time, sequence, turn_id.",
     columns=(
@@ -112,6 +112,14 @@ SIGNALS: Final = Record(
         Column("event_time", TIME, "Start of the user's request", "us UTC", False, "key"),
         _key("domain", pa.string(), "Domain of the leading interpretation; null = none", nullable=True),
         _key("intent", pa.string(), "Intent of the leading interpretation; null = none", nullable=True),
+        Column(
+            "utterance_id",
+            pa.int64(),
+            "64-bit hash of the normalised utterance; null = no words",
+            None,
+            True,
+            "key",
+        ),
         Column(
             "question_id",
             pa.int64(),

@@ -120,6 +120,7 @@ def user_texts(line: pl.DataFrame, words: dict[str, Any]) -> pl.DataFrame:
     return joined.select(
         "words",
         "utterance_tokens",
+        pl.when(col("utterance_tokens") > 0).then(number(col("words"))).alias("utterance_id"),
         *(pl.when(of_dialog).then(named[act]).otherwise(col(act)).alias(act) for act in DIALOG_ACTS),
         *((col(act) | named[act]).alias(act) for act in REMARKS),
         (~pl.any_horizontal(named.values())).alias("is_request"),
