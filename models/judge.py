@@ -9,10 +9,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.hashing import strings
 from features.interpretation import hex_id, list_offsets
+from features.projection import projections
 from features.text import flat
+from models.chain import Chain
 from models.correction import DECIMALS, Choice, best_alternative, eligible, highest_other
-from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
+from models.design import (
+    EVIDENCE,
+    OF_CHAIN,
+    CandidateTable,
+    Design,
+    candidate_design,
+    candidate_table,
+    numbers,
+    turn_design,
+)
 from models.folds import subject_folds
 from models.training import Models
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
@@ -23,6 +35,8 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+# Columns of a turn that judging it reads; the others need not be read.
+TURN_READS: Final = ("utterance", "interpretations")
 # Reasons kept a turn.
 REASONS: Final = 3
 # Below this confidence the recogniser is blamed before the interpreter: at even odds the words themselves are in doubt.
@@ -35,7 +49,7 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     Parameters
     ----------
     turns, signals : pyarrow.Table
-        Turn and Signals rows of the same turns in the same (total) order.
+        Turn and Signals rows of the same turns in the same (total) order; of the turns at least `TURN_READS`.
     models : Models
 
     Returns
@@ -46,7 +60,7 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
         One row an alternative candidate of each turn judged defective.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    table = candidate_table(signals, models.prior, fold)
+    table = candidate_table(signals, models.prior, fold, models.chain)
     design = turn_design(signals, table)
     p_defect = np.round(models.defect.predict(design, fold), DECIMALS)
     is_defect = p_defect >= models.threshold.value
@@ -55,7 +69,7 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     candidates = candidate_design(signals, table, design)
     p_correct = np.round(models.correction.predict(candidates, fold[table.turn]), DECIMALS)
     choice = best_alternative(table, p_correct, signals.num_rows)
-    blame = _blame(signals, table, choice, is_defect)
+    blame = _blame(signals, table, choice, is_defect, models.chain)
     reasons = _reasons(models, design, fold, is_defect)
     judgements = _judgements(signals, models, p_defect, is_defect, blame, reasons)
     return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice)
@@ -78,7 +92,7 @@ def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
         Of each turn by the booster that has not seen its subject; `judgement.reasons` holds the highest of them.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    design = turn_design(signals, candidate_table(signals, models.prior, fold))
+    design = turn_design(signals, candidate_table(signals, models.prior, fold, models.chain))
     return design, models.defect.folds.contributions(design, fold)
 
 
@@ -106,7 +120,9 @@ def _judgements(
     )
 
 
-def _blame(signals: pa.Table, table: CandidateTable, choice: Choice, is_defect: Mask) -> npt.NDArray[np.object_]:
+def _blame(
+    signals: pa.Table, table: CandidateTable, choice: Choice, is_defect: Mask, chain: Chain | None
+) -> npt.NDArray[np.object_]:
     """Which component a defect is attributed to (Falke and Lehnen 2021), by what the turn's record shows.
 
     In this order: the system said it cannot serve it and no reading is likelier: unsupported; the recogniser was in
@@ -114,10 +130,7 @@ def _blame(signals: pa.Table, table: CandidateTable, choice: Choice, is_defect: 
     action.
     """
     n = signals.num_rows
-    lists = flat(signals["candidates"])
-    offsets = list_offsets(lists)
-    entries = lists.flatten()
-    frame = entries.field("frame_id").to_numpy()[offsets[table.turn] + table.entry]
+    frame = _frames(signals, table, chain)
     top_frame = np.zeros(n, np.int64)
     top_frame[table.turn[table.is_top]] = frame[table.is_top]
     has = choice.row >= 0
@@ -161,6 +174,27 @@ def _highest(values: F64, count: int) -> I64:
     return out
 
 
+def _frames(signals: pa.Table, table: CandidateTable, chain: Chain | None) -> I64:
+    """Frame of each candidate, shape (m,)."""
+    lists = flat(signals["candidates"])
+    listed = np.flatnonzero(table.offset != OF_CHAIN)
+    frame = np.zeros(len(table.turn), np.int64)
+    at = list_offsets(lists)[table.turn[listed]] + table.entry[listed]
+    frame[listed] = lists.flatten().field("frame_id").to_numpy()[at]
+    if chain is not None:
+        proposed = np.flatnonzero(table.offset == OF_CHAIN)
+        frame[proposed] = chain.readings.frame_id[chain.place(table.candidate_id[proposed])]
+    return frame
+
+
+def _sources(table: CandidateTable, rows: I64) -> pa.Array:
+    """Where each candidate comes from; one whose values the user confirmed later is `confirmed`, whatever gave it."""
+    affirmed = table.evidence[rows, EVIDENCE.index("affirmed_after")] > 0
+    offset = table.offset[rows]
+    names = np.select([affirmed, offset == OF_CHAIN, offset > 0], ["confirmed", "chain", "rephrase"], "n-best")
+    return pa.array(names.astype(object), pa.string())
+
+
 def _corrections(
     turns: pa.Table,
     signals: pa.Table,
@@ -182,8 +216,8 @@ def _corrections(
                 "turn_id": turn_id.take(pa.array(turn)),
                 "candidate_id": pa.array(hex_id(table.candidate_id[rows]), pa.string()),
                 "model_id": pa.repeat(models.correction_id, len(rows)),
-                "interpretation": _interpretations(turns, table, rows),
-                "source": pc.if_else(pa.array(table.offset[rows] > 0), "rephrase", "n-best"),
+                "interpretation": _interpretations(turns, table, rows, models.chain),
+                "source": _sources(table, rows),
                 "p_correct": p_correct[rows],
                 "margin": np.round(p_correct[rows] - lead, DECIMALS),
                 "accepted": accepted[turn] & chosen,
@@ -207,23 +241,45 @@ def _supporting(turn_id: pa.Array, table: CandidateTable, rows: I64) -> pa.ListA
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), turn_id.take(pa.array(at[has])))
 
 
-def _interpretations(turns: pa.Table, table: CandidateTable, rows: I64) -> pa.Array:
-    """The candidates' interpretations. One of a later turn loses its spans: they stand in that turn's words."""
-    lists = flat(turns["interpretations"])
+def _interpretations(turns: pa.Table, table: CandidateTable, rows: I64, chain: Chain | None = None) -> pa.Array:
+    """The candidates' interpretations. Slots of one that is not the turn's own are projected onto its utterance."""
+    taken = _taken(turns, table, rows, chain)
     own = table.offset[rows] == 0
-    at = list_offsets(lists)[table.turn[rows] + table.offset[rows]] + np.where(own, table.entry[rows], 0)
-    taken = lists.flatten().take(pa.array(at)).cast(INTERPRETATION)
     slots = taken.field("slots")
     entries = slots.flatten()
-    inside = pa.array(np.repeat(own, np.diff(list_offsets(slots))))
-    fields = [
-        pc.if_else(inside, entries.field(f.name), None) if f.name in ("start", "end") else entries.field(f.name)
-        for f in SLOT
-    ]
-    spanless = pa.ListArray.from_arrays(
+    owner = np.repeat(np.arange(len(rows)), np.diff(list_offsets(slots)))
+    other = np.flatnonzero(~own[owner])
+    said = strings(turns["utterance"])[table.turn[rows]]
+    spans = projections(said, owner[other], strings(entries.field("value"))[other])
+    ends = {n: _at(entries.field(n), other, span) for n, span in zip(("start", "end"), spans, strict=True)}
+    fields = [ends.get(f.name, entries.field(f.name)) for f in SLOT]
+    projected = pa.ListArray.from_arrays(
         pa.array(list_offsets(slots), pa.int32()),
         pa.StructArray.from_arrays(fields, fields=list(SLOT)),
         mask=pa.array(slots.is_null()),
     )
-    columns = [spanless if f.name == "slots" else taken.field(f.name) for f in INTERPRETATION]
+    columns = [projected if f.name == "slots" else taken.field(f.name) for f in INTERPRETATION]
     return pa.StructArray.from_arrays(columns, fields=list(INTERPRETATION))
+
+
+def _taken(turns: pa.Table, table: CandidateTable, rows: I64, chain: Chain | None) -> pa.Array:
+    """The candidates' interpretations as they stand at the turn, or at the later one, that they come from."""
+    lists = flat(turns["interpretations"])
+    offset, held = table.offset[rows], lists.flatten().cast(INTERPRETATION)
+    listed = offset != OF_CHAIN
+    at = np.zeros(len(rows), np.int64)
+    turn, entry = table.turn[rows][listed] + offset[listed], np.where(offset == 0, table.entry[rows], 0)[listed]
+    at[listed] = list_offsets(lists)[turn] + entry
+    if listed.all():
+        return held.take(pa.array(at))
+    if chain is None:
+        raise ValueError("_taken: what the chain proposed wants the chain")
+    at[~listed] = len(held) + chain.place(table.candidate_id[rows][~listed])
+    return pa.concat_arrays([held, chain.interpretations]).take(pa.array(at))
+
+
+def _at(values: pa.Array, rows: I64, new: I64) -> pa.Array:
+    """Values with new ones at the given rows; a negative one is null there."""
+    mask = np.zeros(len(values), bool)
+    mask[rows] = True
+    return pc.replace_with_mask(values, pa.array(mask), pa.array(new, values.type, mask=new < 0))

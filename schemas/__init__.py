@@ -1,5 +1,6 @@
 """What the data is: one explicit, versioned Arrow schema a record type. Imports nothing of ours."""
 
+from schemas.chain import EDGE, FAILURE, SUCCESS
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, SPLITS, VOTE
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
@@ -30,6 +31,7 @@ RECORDS: tuple[Record, ...] = (
     SIGNALS,
     JUDGEMENT,
     CORRECTION,
+    EDGE,
     VOTE,
     EXAMPLE,
     NLU,
@@ -57,8 +59,10 @@ __all__ = [
     "COUNT",
     "DEAD_LETTER",
     "DOMAIN_SUMMARY",
+    "EDGE",
     "EXAMPLE",
     "EXAMPLE_SAMPLE",
+    "FAILURE",
     "FILE",
     "GOLD",
     "GOLD_DEFINITIONS",
@@ -82,6 +86,7 @@ __all__ = [
     "SOURCE",
     "SPLITS",
     "STAGE_SUMMARY",
+    "SUCCESS",
     "TIME",
     "TOOL_DOMAIN",
     "TRUTH",

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from features.hashing import strings
 from features.signals import READS, SignalOptions, signals
-from models.judge import judge
+from models.judge import TURN_READS, judge
 from models.store import loads
 from models.training import Models
 from pipeline import storage, tally
@@ -86,7 +86,7 @@ class JudgeTurns(SideBySide):
 
     def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations"])
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, list(TURN_READS))
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         done = []
         for start, length in pieces(table["session_id"]):
