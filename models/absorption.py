@@ -49,18 +49,6 @@ def fundamental(moves: csr_matrix) -> csr_matrix:
     return csr_matrix(inner + entered + diags(rest))
 
 
-def absorption(moves: csr_matrix, success: F64) -> csr_matrix:
-    """Probability that a chain from each state (row) is absorbed in success out of each state (column): N_ij r_j.
-
-    Parameters
-    ----------
-    moves : scipy.sparse.csr_matrix of float64, shape (n, n)
-    success : numpy.ndarray, shape (n,)
-        Probability of success as the next step from each state.
-    """
-    return csr_matrix(fundamental(moves) @ diags(success))
-
-
 def _inverse(moves: csr_matrix) -> csr_matrix:
     """(I - Q)^-1 of states that all have moves."""
     n = moves.shape[0]

@@ -58,7 +58,7 @@ def weak_candidate_labels(table: CandidateTable, defect: F64) -> F64:
     later = np.minimum(repeats, _MOST_REPEATS) * satisfied + 2.0 * affirmed
     later = np.where(table.is_top, 0.0, later)
     if table.share is not None:
-        # Beside nothing else, what the chain proposes has its share of the requests that their own reading fails.
+        # Beside nothing else, what the chain proposes has its own share.
         share = np.minimum(table.share, _MOST_SHARE)
         later = later + _NONE_EVIDENCE * share / (1.0 - share)
     total = np.bincount(table.turn, weights=later, minlength=len(defect)) + _NONE_EVIDENCE

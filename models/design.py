@@ -7,7 +7,7 @@ can judge a domain it has not seen.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +68,7 @@ class CandidateTable:
     names : tuple of str
         `EVIDENCE`, then `models.prior.NAMES` where a prior was given, then `models.chain.NAMES` where a chain was.
     share : numpy.ndarray of float64, shape (m,), or None
-        Of what the chain proposes: its share of the requests that their own reading fails; 0 for others. None = no
-        chain.
+        Of what the chain proposes (`models.chain.Chain.proposals`); 0 for others. None = no chain.
     """
 
     turn: I64
@@ -86,7 +85,7 @@ class CandidateTable:
     def take(self, rows: I64) -> CandidateTable:
         """The given rows only."""
         held = {f.name: getattr(self, f.name) for f in fields(self)}
-        taken = {name: values[rows] for name, values in held.items() if isinstance(values, np.ndarray)}
+        taken: dict[str, Any] = {name: values[rows] for name, values in held.items() if isinstance(values, np.ndarray)}
         return replace(self, **taken)
 
 

@@ -57,11 +57,14 @@ class Moves:
         Row of its reformulation; -1 where the request ended.
     target : numpy.ndarray of int64
         What the reformulation was taken for; `SUCCESS` or `FAILURE` where the request ended.
+    well : numpy.ndarray of bool
+        The request, or the last one that reformulates it, ended well.
     """
 
     row: I64
     following: I64
     target: I64
+    well: Mask
 
 
 def moves(signals: pa.Table, reading: I64, words: Lexicon, gap: float = REPHRASE_GAP_S) -> Moves:
@@ -91,9 +94,18 @@ def moves(signals: pa.Table, reading: I64, words: Lexicon, gap: float = REPHRASE
     settled = (s["confirmation"] > 0) | (s["thanks_next"] > 0) | (s["explicit_rating"] >= RATED_HIGH)
     following = np.where(settled, -1, following)
     end = np.where(_failed(s) & ~settled, FAILURE, SUCCESS)
-    row = np.flatnonzero(request)
     target = np.where(following >= 0, reading[following], end)
-    return Moves(row, following[row], target[row])
+    well = end[_last(following)] == SUCCESS
+    row = np.flatnonzero(request)
+    return Moves(row, following[row], target[row], well[row])
+
+
+def _last(following: I64) -> I64:
+    """Row of the last reformulation of each request, shape (n,); the way doubles at each step."""
+    last = np.where(following >= 0, following, np.arange(len(following)))
+    while not np.array_equal(further := last[last], last):
+        last = further
+    return last
 
 
 def _columns(signals: pa.Table) -> dict[str, F64]:

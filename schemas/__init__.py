@@ -1,6 +1,6 @@
 """What the data is: one explicit, versioned Arrow schema a record type. Imports nothing of ours."""
 
-from schemas.chain import EDGE, FAILURE, SUCCESS
+from schemas.chain import EDGE, ELSEWHERE, FAILURE, SUCCESS
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, SPLITS, VOTE
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
@@ -60,6 +60,7 @@ __all__ = [
     "DEAD_LETTER",
     "DOMAIN_SUMMARY",
     "EDGE",
+    "ELSEWHERE",
     "EXAMPLE",
     "EXAMPLE_SAMPLE",
     "FAILURE",

@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from schemas.record import Column, Record
 
-# Targets that are no reading: how a request ended.
+# Targets that are no reading: how a request ended, or that it ended well after what too few users went on to.
 SUCCESS: Final = 0
 FAILURE: Final = -1
+ELSEWHERE: Final = -2
 
 EDGE: Final = Record(
     name="edge",
@@ -23,13 +24,14 @@ EDGE: Final = Record(
         Column(
             "target",
             pa.int64(),
-            f"Candidate id of what the reformulation was taken for; {SUCCESS} = ended well, {FAILURE} = badly",
+            f"Candidate id of its reformulation; {SUCCESS} = ended well, {FAILURE} badly, {ELSEWHERE} well elsewhere",
             None,
             False,
             "key",
         ),
         Column("fold", pa.int32(), "Fold of the users", None, False, "key"),
         Column("users", pa.int64(), "Distinct users", "users", False),
+        Column("well", pa.int64(), "Of them, those with whom it ended well at last", "users", False),
         Column("interpretation", pa.string(), "The target as JSON {domain, intent, slots}; null = an end"),
     ),
 )

@@ -23,6 +23,7 @@ from models.leading import leading
 from models.reformulation import READS, moves
 from pipeline import storage, tally
 from pipeline.transforms.sample import learnable
+from pipeline.transforms.shuffle import split
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path
 from schemas import TURN
@@ -75,7 +76,7 @@ class CountEdges(SideBySide):
         found = moves(table, reading, load_lexicon(self._language), self._gap)
         allowed = learnable(self._turns, bucket) & self._early(table)
         counted = np.flatnonzero(allowed[found.row] & ((found.following < 0) | allowed[found.following]))
-        row, following, target = (a[counted] for a in (found.row, found.following, found.target))
+        row, following = found.row[counted], found.following[counted]
         words = table["utterance_id"].fill_null(0).to_numpy()
         subject = pd.factorize(strings(table["subject_id"]))[0].astype(np.int64)
         edges = count_edges(
@@ -83,7 +84,8 @@ class CountEdges(SideBySide):
             fold=subject_folds(table["subject_id"], self._folds)[row],
             words=words[row],
             reading=reading[row],
-            target=target,
+            target=found.target[counted],
+            well=found.well[counted],
             meaning=self._meanings(bucket, following),
         )
         tally.add(table.num_rows)
@@ -130,11 +132,7 @@ def _json(interpretation: dict[str, Any]) -> str:
 def _parts(edges: pa.Table) -> Iterator[tuple[int, pa.Table]]:
     """Edges by part: all of a start are in one."""
     start = mix(edges["words"].fill_null(0).to_numpy(), edges["reading"].to_numpy())
-    part = (start.view(np.uint64) % np.uint64(PARTS)).astype(np.int64)
-    order = np.argsort(part, kind="stable")
-    held, first = np.unique(part[order], return_index=True)
-    for number, rows in zip(held.tolist(), np.split(order, first[1:]), strict=True):
-        yield number, edges.take(pa.array(rows))
+    return split(edges, (start.view(np.uint64) % np.uint64(PARTS)).astype(np.int64))
 
 
 class KnownEdges(beam.PTransform):
