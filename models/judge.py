@@ -26,6 +26,7 @@ from models.design import (
     turn_design,
 )
 from models.folds import subject_folds
+from models.review import Reviews
 from models.training import Models
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
 from schemas.judgement import REASON
@@ -43,7 +44,9 @@ REASONS: Final = 3
 ASR_DOUBT: Final = 0.5
 
 
-def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table, pa.Table]:
+def judge(
+    turns: pa.Table, signals: pa.Table, models: Models, reviews: Reviews | None = None
+) -> tuple[pa.Table, pa.Table]:
     """Judge the turns of whole sessions.
 
     Parameters
@@ -51,28 +54,42 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     turns, signals : pyarrow.Table
         Turn and Signals rows of the same turns in the same (total) order; of the turns at least `TURN_READS`.
     models : Models
+    reviews : Reviews, optional
+        What reviewers called right: accepted where it is another candidate than the best, and no other is.
 
     Returns
     -------
     judgements : pyarrow.Table
         One row a turn, in order.
     corrections : pyarrow.Table
-        One row an alternative candidate of each turn judged defective.
+        One row an alternative candidate of each turn judged defective, or put right by a reviewer.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
     table = candidate_table(signals, models.prior, fold, models.chain)
     design = turn_design(signals, table)
     p_defect = np.round(models.defect.predict(design, fold), DECIMALS)
     is_defect = p_defect >= models.threshold.value
+    reviewed = (reviews or Reviews({})).of_candidates(signals, table)
+    put_right = np.zeros(signals.num_rows, bool)
+    put_right[table.turn[reviewed & ~table.is_top]] = True
     # Only a defective turn is asked what was meant.
-    table = table.take(np.flatnonzero(is_defect[table.turn]))
+    asked = np.flatnonzero((is_defect | put_right)[table.turn])
+    table, reviewed = table.take(asked), reviewed[asked]
     candidates = candidate_design(signals, table, design)
     p_correct = np.round(models.correction.predict(candidates, fold[table.turn]), DECIMALS)
+    p_correct = _as_reviewed(table, p_correct, reviewed, signals.num_rows)
     choice = best_alternative(table, p_correct, signals.num_rows)
     blame = _blame(signals, table, choice, is_defect, models.chain)
     reasons = _reasons(models, design, fold, is_defect)
     judgements = _judgements(signals, models, p_defect, is_defect, blame, reasons)
-    return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice)
+    return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice, reviewed)
+
+
+def _as_reviewed(table: CandidateTable, p_correct: F64, reviewed: Mask, turns: int) -> F64:
+    """p(correct) where reviewers settled a turn: 1 for what they call right, 0 for its other candidates."""
+    settled = np.zeros(turns, bool)
+    settled[table.turn[reviewed]] = True
+    return np.where(settled[table.turn], reviewed.astype(np.float64), p_correct)
 
 
 def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
@@ -187,11 +204,17 @@ def _frames(signals: pa.Table, table: CandidateTable, chain: Chain | None) -> I6
     return frame
 
 
-def _sources(table: CandidateTable, rows: I64) -> pa.Array:
-    """Where each candidate comes from; one whose values the user confirmed later is `confirmed`, whatever gave it."""
+def _sources(table: CandidateTable, rows: I64, reviewed: Mask) -> pa.Array:
+    """Where each candidate comes from. The strongest word for it counts: a reviewer's, then the user's own later
+    confirmation of its values, then what gave it.
+    """
     affirmed = table.evidence[rows, EVIDENCE.index("affirmed_after")] > 0
     offset = table.offset[rows]
-    names = np.select([affirmed, offset == OF_CHAIN, offset > 0], ["confirmed", "chain", "rephrase"], "n-best")
+    names = np.select(
+        [reviewed[rows], affirmed, offset == OF_CHAIN, offset > 0],
+        ["reviewer", "confirmed", "chain", "rephrase"],
+        "n-best",
+    )
     return pa.array(names.astype(object), pa.string())
 
 
@@ -203,8 +226,11 @@ def _corrections(
     p_correct: F64,
     is_defect: Mask,
     choice: Choice,
+    reviewed: Mask,
 ) -> pa.Table:
     accepted = eligible(table, choice, is_defect, models.options.margin) & (choice.probability >= models.tau.value)
+    # The last entry stands for turns without an alternative, whose row is -1.
+    accepted |= np.append(reviewed, False)[choice.row]
     rows = np.flatnonzero(~table.is_top)
     turn = table.turn[rows]
     chosen = choice.row[turn] == rows
@@ -217,7 +243,7 @@ def _corrections(
                 "candidate_id": pa.array(hex_id(table.candidate_id[rows]), pa.string()),
                 "model_id": pa.repeat(models.correction_id, len(rows)),
                 "interpretation": _interpretations(turns, table, rows, models.chain),
-                "source": _sources(table, rows),
+                "source": _sources(table, rows, reviewed),
                 "p_correct": p_correct[rows],
                 "margin": np.round(p_correct[rows] - lead, DECIMALS),
                 "accepted": accepted[turn] & chosen,
@@ -225,7 +251,8 @@ def _corrections(
                 "certified": accepted[turn]
                 & chosen
                 & models.tau.certifies(p_correct[rows])
-                & (table.offset[rows] == 0),
+                & (table.offset[rows] == 0)
+                & ~reviewed[rows],
                 "supporting_turns": _supporting(turn_id, table, rows),
             }
         )

@@ -188,7 +188,7 @@ def test_a_proposed_interpretation_is_projected_onto_the_turns_own_words():
     ]
     # "jass" and "jasz" against "jazz": ratios of .50 and .75.
     assert [(g["slots"][0]["start"], g["slots"][0]["end"]) for g in got] == [(None, None), (10, 14), (None, None)]
-    assert _sources(table, np.arange(6)).to_pylist()[1] == "chain"
+    assert _sources(table, np.arange(6), np.zeros(6, bool)).to_pylist()[1] == "chain"
     frames = _frames(rows, table, fitted)
     assert frames[1] == frames[3] == frames[5]
 
