@@ -150,29 +150,42 @@ def _with_chain(
     if fold is None:
         raise ValueError("candidate_table: a chain wants the fold of each turn's subject; give subject_folds(...)")
     turn, proposed, share = chain.proposals(signals, fold)
-    new = ~np.isin(mix(turn, proposed), mix(table.turn, table.candidate_id))
+    has = np.zeros(signals.num_rows, bool)
+    has[turn] = True
+    rivals = np.flatnonzero(has[table.turn])
+    new = ~np.isin(mix(turn, proposed), mix(table.turn[rivals], table.candidate_id[rivals]))
     turn, proposed, share = turn[new], proposed[new], share[new]
-    evidence = np.full((len(turn), table.evidence.shape[1]), np.nan, np.float32)
+    order = np.argsort(np.concatenate([table.turn, turn]), kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    listed_at, new_at = place[: len(table.turn)], place[len(table.turn) :]
+
+    def merged(held: npt.NDArray[Any], added: npt.NDArray[Any] | int) -> npt.NDArray[Any]:
+        out = np.empty(len(order), held.dtype)
+        out[listed_at], out[new_at] = held, added
+        return out
+
+    width = len(table.names)
+    evidence = np.full((len(order), width + len(CHAIN)), np.nan, np.float32)
+    evidence[listed_at, :width] = table.evidence
     if prior is not None:
         known, at = chain.readings, chain.place(proposed)
         keys = (proposed, known.value_id[at], answers(signals, turn, known.frame_id[at]))
-        evidence[:, len(EVIDENCE) :] = prior.of(keys, fold[turn])
-    none = np.full(len(turn), -1, np.int64)
-    behind = np.arange(len(turn)) - np.searchsorted(turn, turn)
-    whole = CandidateTable(
-        turn=np.concatenate([table.turn, turn]),
-        entry=np.concatenate([table.entry, listed[turn] + behind]),
-        offset=np.concatenate([table.offset, np.full(len(turn), OF_CHAIN, np.int64)]),
-        candidate_id=np.concatenate([table.candidate_id, proposed]),
-        support=np.concatenate([table.support, none]),
-        origin=np.concatenate([table.origin, none]),
-        is_top=np.concatenate([table.is_top, np.zeros(len(turn), bool)]),
-        evidence=np.concatenate([table.evidence, evidence]),
-        names=table.names,
-        share=np.concatenate([np.zeros(len(table.turn)), share]),
-    ).take(np.argsort(np.concatenate([table.turn, turn]), kind="stable"))
-    said = chain.features(signals, whole.turn, whole.candidate_id, fold)
-    return replace(whole, evidence=np.hstack([whole.evidence, said]), names=whole.names + CHAIN)
+        evidence[new_at, len(EVIDENCE) : width] = prior.of(keys, fold[turn])
+    whole_turn, candidate = merged(table.turn, turn), merged(table.candidate_id, proposed)
+    evidence[:, width:] = chain.features(signals, whole_turn, candidate, fold)
+    return CandidateTable(
+        turn=whole_turn,
+        entry=merged(table.entry, listed[turn] + np.arange(len(turn)) - np.searchsorted(turn, turn)),
+        offset=merged(table.offset, OF_CHAIN),
+        candidate_id=candidate,
+        support=merged(table.support, -1),
+        origin=merged(table.origin, -1),
+        is_top=merged(table.is_top, False),
+        evidence=evidence,
+        names=table.names + CHAIN,
+        share=merged(np.zeros(len(table.turn)), share),
+    )
 
 
 def _later_rows(signals: pa.Table, turn: I64, offset: I64) -> I64:
