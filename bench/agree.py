@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
 
 # Their numbers depend on the hash function; what counts is which rows have the same one, and which have none.
-HASHES: Final = frozenset({"candidate_id", "frame_id", "value_id", "question_id"})
+HASHES: Final = frozenset({"candidate_id", "frame_id", "value_id", "question_id", "utterance_id"})
 TOLERANCE: Final = 1e-6
 
 

@@ -44,15 +44,17 @@ def figures(_: Path) -> dict[str, float]:
         signals = ds.dataset(out / "stages" / "signals" / "signals", exclude_invalid_files=False).to_table()
         score = pd.Series(signals["top_score"].to_pandas().to_numpy(), signals["turn_id"].to_pandas())
         turns = _table(out / "stages" / "ingest" / "turns", ["turn_id", "utterance", "interpretations"])
-        chosen = _table(out / "stages" / "label" / "corrections", ["turn_id", "candidate_id", "accepted"])
+        chosen = _table(out / "stages" / "label" / "corrections", ["turn_id", "candidate_id", "source", "accepted"])
         examples = ds.dataset(Path(result["release"]) / "lineage" / "data").to_table()
-    right = (chosen["candidate_id"] == truth["candidate_id"].reindex(chosen["turn_id"]).to_numpy())[chosen["accepted"]]
+    chosen["right"] = chosen["candidate_id"] == truth["candidate_id"].reindex(chosen["turn_id"]).to_numpy()
+    right = chosen["right"][chosen["accepted"]]
     return {
         "turns": len(judged),
         "wrong": float(judged["wrong"].mean()),
         **_defects(judged, 1.0 - score.reindex(judged.index).fillna(0.0).to_numpy(np.float64)),
         "corrections": len(right),
         "corrections.precision": float(right.mean()),
+        **_by_source(chosen),
         **_examples(examples, truth),
         **_prefixed("blame", _blame(judged, turns.set_index("turn_id").reindex(judged.index))),
         **_prefixed("lodo", _unseen(signals, truth)),
@@ -93,6 +95,16 @@ def _defects(judged: pd.DataFrame, simple: Any) -> dict[str, float]:
         "defect.precision": float(wrong[found].mean()),
         "defect.recall": float(found[wrong > 0].mean()),
     }
+
+
+def _by_source(chosen: pd.DataFrame) -> dict[str, float]:
+    """Corrections by where they come from, and the share that is right; for the chain also of all that it proposes."""
+    by_source = chosen[chosen["accepted"]].groupby("source")["right"]
+    out = {f"corrections.{source}": float(n) for source, n in by_source.size().items()}
+    out |= {f"corrections.{source}.precision": float(share) for source, share in by_source.mean().items()}
+    proposed = chosen["right"][chosen["source"] == "chain"]
+    out["chain.proposed"] = float(len(proposed))
+    return out | ({"chain.proposed.precision": float(proposed.mean())} if len(proposed) else {})
 
 
 def _examples(examples: pa.Table, truth: pd.DataFrame) -> dict[str, float]:

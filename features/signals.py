@@ -28,10 +28,11 @@ from features import (
     tools,
 )
 from features.asked import REPHRASE_LIKENESS, asked
+from features.hashing import hash_texts
 from features.interpretation import Candidates, best, flatten
 from features.language import languages
 from features.listed import candidate_lists
-from features.neighbours import shift
+from features.neighbours import masked, shift
 from features.pasted import pastes_error
 from features.rephrase import Ahead
 from features.said import Said, said
@@ -157,6 +158,7 @@ def _user(
     """What the user's words tell, whatever the language; `known` holds what hangs on it."""
     columns = rephrase.rephrase(texts.utterance, line, ahead)
     columns |= repetition.repetition(texts.utterance, line, options.horizon)
+    columns["utterance_id"] = _words_id(texts.utterance, columns["utterance_tokens"])
     columns |= acts.reactions(known, line)
     columns["sentiment_next"] = shift(known["sentiment"], line, 1)
     columns["pastes_error"] = pastes_error(texts.typed)
@@ -211,6 +213,11 @@ def _keys(turns: pa.Table, hypotheses: Candidates, line: Timeline) -> dict[str, 
         "domain": _top(turns, hypotheses, "domain"),
         "intent": _top(turns, hypotheses, "intent"),
     }
+
+
+def _words_id(utterance: pa.Array, tokens: pa.Array) -> pa.Array:
+    """Hash of each normalised utterance; null where it has no words."""
+    return masked(hash_texts(utterance).view(np.int64), is_true(pc.greater(tokens, 0)), pa.int64())
 
 
 def _entry(turns: pa.Table, field: str, rows: npt.NDArray[np.int64]) -> pa.Array:

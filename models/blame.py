@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from features.interpretation import list_offsets
 from features.text import flat
+from models.chain import Chain
 from models.correction import Choice
-from models.design import CandidateTable, numbers
+from models.design import OF_CHAIN, CandidateTable, numbers
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -26,7 +27,9 @@ ASR_RIVAL: Final = 0.7
 FRAME_BELIEVED: Final = 0.6
 
 
-def blame(signals: pa.Table, table: CandidateTable, choice: Choice, is_defect: Mask) -> npt.NDArray[np.object_]:
+def blame(
+    signals: pa.Table, table: CandidateTable, choice: Choice, is_defect: Mask, chain: Chain | None = None
+) -> npt.NDArray[np.object_]:
     """The component to blame for each turn, one of `schemas.BLAMES`; `none` where it is not defective.
 
     In this order: the system said it cannot serve it and no reading is likelier: unsupported. The recogniser was in
@@ -43,8 +46,12 @@ def blame(signals: pa.Table, table: CandidateTable, choice: Choice, is_defect: M
     choice : Choice
         The best alternative of each turn.
     is_defect : numpy.ndarray of bool, shape (n,)
+    chain : Chain, optional
+        Whose readings are among the candidates.
     """
-    frame, leading = _frames(signals, table)
+    frame = frames(signals, table, chain)
+    leading = np.zeros(signals.num_rows, np.int64)
+    leading[table.turn[table.is_top]] = frame[table.is_top]
     has = choice.row >= 0
     same = np.zeros(len(has), bool)
     same[has] = frame[choice.row[has]] == leading[has]
@@ -67,14 +74,17 @@ def _misheard(signals: pa.Table) -> Mask:
     return np.asarray((confidence < ASR_DOUBT) | (confidence - lead >= ASR_RIVAL * confidence), dtype=bool)
 
 
-def _frames(signals: pa.Table, table: CandidateTable) -> tuple[I64, I64]:
-    """Frame of each candidate, and of each turn's leading one."""
+def frames(signals: pa.Table, table: CandidateTable, chain: Chain | None) -> I64:
+    """Frame of each candidate, shape (m,)."""
     lists = flat(signals["candidates"])
-    rows = list_offsets(lists)[table.turn] + table.entry
-    frame = lists.flatten().field("frame_id").to_numpy()[rows]
-    leading = np.zeros(signals.num_rows, np.int64)
-    leading[table.turn[table.is_top]] = frame[table.is_top]
-    return frame, leading
+    listed = np.flatnonzero(table.offset != OF_CHAIN)
+    frame = np.zeros(len(table.turn), np.int64)
+    at = list_offsets(lists)[table.turn[listed]] + table.entry[listed]
+    frame[listed] = lists.flatten().field("frame_id").to_numpy()[at]
+    if chain is not None:
+        proposed = np.flatnonzero(table.offset == OF_CHAIN)
+        frame[proposed] = chain.readings.frame_id[chain.place(table.candidate_id[proposed])]
+    return frame
 
 
 def _share(table: CandidateTable, of_leading: Mask, turns: int) -> F64:

@@ -18,6 +18,8 @@ Mask = npt.NDArray[np.bool_]
 
 # Evidence for a meaning that is not in the list, beside one later turn that repeats a candidate and satisfied.
 _NONE_EVIDENCE: Final = 0.25
+# What the chain proposes is never sure: what its users meant is not known either.
+_MOST_SHARE: Final = 0.9
 # More repeats of one reading are one wish said over and over.
 _MOST_REPEATS: Final = 2.0
 
@@ -40,6 +42,7 @@ def weak_candidate_labels(table: CandidateTable, defect: F64) -> F64:
     They share it by how many later turns repeat them, an affirmed confirmation counting twice, beside a constant for a
     meaning that is not in the list. A repeat counts as far as the first turn that gives it satisfied, (1 - p)^2: the
     interpretation of a rephrase that failed as well is no repair (Park et al. 2021 take rephrases that satisfied).
+    What the reformulation chain proposes left no trace in its session; it stands beside the others by its share.
 
     Parameters
     ----------
@@ -54,6 +57,10 @@ def weak_candidate_labels(table: CandidateTable, defect: F64) -> F64:
     affirmed = np.nan_to_num(table.evidence[:, EVIDENCE.index("affirmed_after")])
     later = np.minimum(repeats, _MOST_REPEATS) * satisfied + 2.0 * affirmed
     later = np.where(table.is_top, 0.0, later)
+    if table.share is not None:
+        # Beside nothing else, what the chain proposes has its own share.
+        share = np.minimum(table.share, _MOST_SHARE)
+        later = later + _NONE_EVIDENCE * share / (1.0 - share)
     total = np.bincount(table.turn, weights=later, minlength=len(defect)) + _NONE_EVIDENCE
     shared = defect[table.turn] * later / total[table.turn]
     return np.where(table.is_top, 1.0 - defect[table.turn], shared)

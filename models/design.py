@@ -6,24 +6,28 @@ can judge a domain it has not seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Final
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from features.hashing import strings
+from features.hashing import mix, strings
 from features.interpretation import list_offsets
 from features.text import flat
+from models.chain import NAMES as CHAIN
+from models.chain import Chain
 from models.prior import NAMES as PRIOR
-from models.prior import Prior
+from models.prior import Prior, answers
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
 
 EVIDENCE: Final = tuple(c.name for c in CANDIDATE_COLUMNS if c.group == "intent")
+# `CandidateTable.offset` of what the reformulation chain proposes.
+OF_CHAIN: Final = -1
 TURN_SIGNALS: Final = tuple(c.name for c in SIGNALS.group("satisfaction", "intent") if c.name != "candidates")
 
 
@@ -42,16 +46,17 @@ class Design:
 
 @dataclass(frozen=True)
 class CandidateTable:
-    """Distinct candidates of all turns, flat: each turn's own n-best, then what later rephrases were taken for.
+    """Distinct candidates of all turns, flat: each turn's own n-best, what later rephrases were taken for, and what the
+    reformulation chain proposes.
 
     Attributes
     ----------
     turn : numpy.ndarray of int64, shape (m,)
         Row of the turn in the Signals table.
     entry : numpy.ndarray of int64, shape (m,)
-        Place of the candidate in its turn's list, from 0.
+        Place of the candidate in its turn's list, from 0; what the chain proposes goes on behind it.
     offset : numpy.ndarray of int64, shape (m,)
-        Turns to the later turn whose leading hypothesis it is; 0 = of the turn's own n-best.
+        Turns to the later turn whose leading hypothesis it is; 0 = of the turn's own n-best; `OF_CHAIN` = proposed.
     candidate_id : numpy.ndarray of int64, shape (m,)
     support : numpy.ndarray of int64, shape (m,)
         Row of the first later turn that says the same; -1 where there is none, or it is not among the rows.
@@ -61,7 +66,9 @@ class CandidateTable:
         True for what the system took as best.
     evidence : numpy.ndarray of float32, shape (m, len(names))
     names : tuple of str
-        `EVIDENCE`, then `models.prior.NAMES` where a prior was given.
+        `EVIDENCE`, then `models.prior.NAMES` where a prior was given, then `models.chain.NAMES` where a chain was.
+    share : numpy.ndarray of float64, shape (m,), or None
+        Of what the chain proposes (`models.chain.Chain.proposals`); 0 for others. None = no chain.
     """
 
     turn: I64
@@ -73,11 +80,13 @@ class CandidateTable:
     is_top: npt.NDArray[np.bool_]
     evidence: F32
     names: tuple[str, ...] = EVIDENCE
+    share: npt.NDArray[np.float64] | None = None
 
     def take(self, rows: I64) -> CandidateTable:
         """The given rows only."""
-        held = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "names"}
-        return CandidateTable(**held, names=self.names)
+        held = {f.name: getattr(self, f.name) for f in fields(self)}
+        taken: dict[str, Any] = {name: values[rows] for name, values in held.items() if isinstance(values, np.ndarray)}
+        return replace(self, **taken)
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> F32:
@@ -88,7 +97,9 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> F32:
     return np.asarray(values.cast(pa.float32()).to_numpy(zero_copy_only=False), dtype=np.float32)
 
 
-def candidate_table(signals: pa.Table, prior: Prior | None = None, fold: I64 | None = None) -> CandidateTable:
+def candidate_table(
+    signals: pa.Table, prior: Prior | None = None, fold: I64 | None = None, chain: Chain | None = None
+) -> CandidateTable:
     """Flatten the distinct candidates of Signals rows.
 
     Parameters
@@ -98,7 +109,9 @@ def candidate_table(signals: pa.Table, prior: Prior | None = None, fold: I64 | N
     prior : Prior, optional
         Adds what other users' turns tell of each candidate.
     fold : numpy.ndarray of int64, shape (n,), optional
-        Fold of each turn's subject; wanted with a prior, which gives a turn the other folds only.
+        Fold of each turn's subject; wanted with a prior or a chain, which give a turn the other folds only.
+    chain : Chain, optional
+        Adds what users went on to from like requests, as evidence and as candidates that a turn's list lacks.
     """
     lists = flat(signals["candidates"])
     offsets = list_offsets(lists)
@@ -116,7 +129,7 @@ def candidate_table(signals: pa.Table, prior: Prior | None = None, fold: I64 | N
         evidence = np.hstack([evidence, prior.features(signals, turn[keep], entry[keep], fold)])
         names = EVIDENCE + PRIOR
     offset = entries.field("offset").to_numpy().astype(np.int64)[keep]
-    return CandidateTable(
+    table = CandidateTable(
         turn=turn[keep],
         entry=entry[keep],
         offset=offset,
@@ -126,6 +139,52 @@ def candidate_table(signals: pa.Table, prior: Prior | None = None, fold: I64 | N
         is_top=(entry[keep] == 0) & (offset == 0),
         evidence=evidence,
         names=names,
+    )
+    return table if chain is None else _with_chain(signals, table, chain, prior, fold, np.diff(offsets))
+
+
+def _with_chain(
+    signals: pa.Table, table: CandidateTable, chain: Chain, prior: Prior | None, fold: I64 | None, listed: I64
+) -> CandidateTable:
+    """Add the chain's evidence, and its proposals behind each turn's own candidates."""
+    if fold is None:
+        raise ValueError("candidate_table: a chain wants the fold of each turn's subject; give subject_folds(...)")
+    turn, proposed, share = chain.proposals(signals, fold)
+    has = np.zeros(signals.num_rows, bool)
+    has[turn] = True
+    rivals = np.flatnonzero(has[table.turn])
+    new = ~np.isin(mix(turn, proposed), mix(table.turn[rivals], table.candidate_id[rivals]))
+    turn, proposed, share = turn[new], proposed[new], share[new]
+    order = np.argsort(np.concatenate([table.turn, turn]), kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    listed_at, new_at = place[: len(table.turn)], place[len(table.turn) :]
+
+    def merged(held: npt.NDArray[Any], added: npt.NDArray[Any] | int) -> npt.NDArray[Any]:
+        out = np.empty(len(order), held.dtype)
+        out[listed_at], out[new_at] = held, added
+        return out
+
+    width = len(table.names)
+    evidence = np.full((len(order), width + len(CHAIN)), np.nan, np.float32)
+    evidence[listed_at, :width] = table.evidence
+    if prior is not None:
+        known, at = chain.readings, chain.place(proposed)
+        keys = (proposed, known.value_id[at], answers(signals, turn, known.frame_id[at]))
+        evidence[new_at, len(EVIDENCE) : width] = prior.of(keys, fold[turn])
+    whole_turn, candidate = merged(table.turn, turn), merged(table.candidate_id, proposed)
+    evidence[:, width:] = chain.features(signals, whole_turn, candidate, fold)
+    return CandidateTable(
+        turn=whole_turn,
+        entry=merged(table.entry, listed[turn] + np.arange(len(turn)) - np.searchsorted(turn, turn)),
+        offset=merged(table.offset, OF_CHAIN),
+        candidate_id=candidate,
+        support=merged(table.support, -1),
+        origin=merged(table.origin, -1),
+        is_top=merged(table.is_top, False),
+        evidence=evidence,
+        names=table.names + CHAIN,
+        share=merged(np.zeros(len(table.turn)), share),
     )
 
 

@@ -9,12 +9,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.hashing import strings
 from features.interpretation import hex_id, list_offsets
+from features.projection import projections
 from features.text import flat
 from models.blame import blame
+from models.chain import Chain
 from models.correction import DECIMALS, Choice, best_alternative, eligible, highest_other, rounded
-from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
+from models.design import (
+    EVIDENCE,
+    OF_CHAIN,
+    CandidateTable,
+    Design,
+    candidate_design,
+    candidate_table,
+    turn_design,
+)
 from models.folds import subject_folds
+from models.review import Reviews
 from models.thresholds import Limits
 from models.training import Models
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
@@ -25,41 +37,59 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+# Columns of a turn that judging it reads; the others need not be read.
+TURN_READS: Final = ("utterance", "interpretations")
 # Reasons kept a turn.
 REASONS: Final = 3
 
 
-def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table, pa.Table]:
+def judge(
+    turns: pa.Table, signals: pa.Table, models: Models, reviews: Reviews | None = None
+) -> tuple[pa.Table, pa.Table]:
     """Judge the turns of whole sessions.
 
     Parameters
     ----------
     turns, signals : pyarrow.Table
-        Turn and Signals rows of the same turns in the same (total) order.
+        Turn and Signals rows of the same turns in the same (total) order; of the turns at least `TURN_READS`.
     models : Models
+    reviews : Reviews, optional
+        What reviewers called right: accepted where it is another candidate than the best, and no other is.
 
     Returns
     -------
     judgements : pyarrow.Table
         One row a turn, in order.
     corrections : pyarrow.Table
-        One row an alternative candidate of each turn judged defective.
+        One row an alternative candidate of each turn judged defective, or put right by a reviewer.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    table = candidate_table(signals, models.prior, fold)
+    table = candidate_table(signals, models.prior, fold, models.chain)
     design = turn_design(signals, table)
     p_defect = rounded(models.defect.predict(design, fold))
     limits = models.threshold.look_up(signals["domain"])
     is_defect = p_defect >= limits.value
+    reviewed = (reviews or Reviews({})).of_candidates(signals, table)
+    put_right = np.zeros(signals.num_rows, bool)
+    put_right[table.turn[reviewed & ~table.is_top]] = True
     # Only a defective turn is asked what was meant.
-    table = table.take(np.flatnonzero(is_defect[table.turn]))
+    asked = np.flatnonzero((is_defect | put_right)[table.turn])
+    table, reviewed = table.take(asked), reviewed[asked]
     candidates = candidate_design(signals, table, design)
     p_correct = rounded(models.correction.predict(candidates, fold[table.turn]))
+    p_correct = _as_reviewed(table, p_correct, reviewed, signals.num_rows)
     choice = best_alternative(table, p_correct, signals.num_rows)
-    blamed = blame(signals, table, choice, is_defect)
+    blamed = blame(signals, table, choice, is_defect, models.chain)
     reasons = _reasons(models, design, fold, is_defect)
     judgements = _judgements(signals, models.defect_id, p_defect, limits, blamed, reasons)
-    return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice)
+    return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice, reviewed)
+
+
+def _as_reviewed(table: CandidateTable, p_correct: F64, reviewed: Mask, turns: int) -> F64:
+    """p(correct) where reviewers settled a turn: 1 for what they call right, 0 for its other candidates."""
+    settled = np.zeros(turns, bool)
+    settled[table.turn[reviewed]] = True
+    return np.where(settled[table.turn], reviewed.astype(np.float64), p_correct)
 
 
 def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
@@ -79,7 +109,7 @@ def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
         Of each turn by the booster that has not seen its subject; `judgement.reasons` holds the highest of them.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    design = turn_design(signals, candidate_table(signals, models.prior, fold))
+    design = turn_design(signals, candidate_table(signals, models.prior, fold, models.chain))
     return design, models.defect.folds.contributions(design, fold)
 
 
@@ -138,6 +168,20 @@ def _highest(values: F64, count: int) -> I64:
     return out
 
 
+def _sources(table: CandidateTable, rows: I64, reviewed: Mask) -> pa.Array:
+    """Where each candidate comes from. The strongest word for it counts: a reviewer's, then the user's own later
+    confirmation of its values, then what gave it.
+    """
+    affirmed = table.evidence[rows, EVIDENCE.index("affirmed_after")] > 0
+    offset = table.offset[rows]
+    names = np.select(
+        [reviewed[rows], affirmed, offset == OF_CHAIN, offset > 0],
+        ["reviewer", "confirmed", "chain", "rephrase"],
+        "n-best",
+    )
+    return pa.array(names.astype(object), pa.string())
+
+
 def _corrections(
     turns: pa.Table,
     signals: pa.Table,
@@ -146,9 +190,12 @@ def _corrections(
     p_correct: F64,
     is_defect: Mask,
     choice: Choice,
+    reviewed: Mask,
 ) -> pa.Table:
     limits = models.tau.look_up(signals["domain"])
     accepted = eligible(table, choice, is_defect, models.options.margin) & (choice.probability >= limits.value)
+    # The last entry stands for turns without an alternative, whose row is -1.
+    accepted |= np.append(reviewed, False)[choice.row]
     rows = np.flatnonzero(~table.is_top)
     turn = table.turn[rows]
     chosen = choice.row[turn] == rows
@@ -160,8 +207,8 @@ def _corrections(
                 "turn_id": turn_id.take(pa.array(turn)),
                 "candidate_id": pa.array(hex_id(table.candidate_id[rows]), pa.string()),
                 "model_id": pa.repeat(models.correction_id, len(rows)),
-                "interpretation": _interpretations(turns, table, rows),
-                "source": pc.if_else(pa.array(table.offset[rows] > 0), "rephrase", "n-best"),
+                "interpretation": _interpretations(turns, table, rows, models.chain),
+                "source": _sources(table, rows, reviewed),
                 "p_correct": p_correct[rows],
                 "margin": np.round(p_correct[rows] - lead, DECIMALS),
                 "accepted": accepted[turn] & chosen,
@@ -169,7 +216,8 @@ def _corrections(
                 "certified": accepted[turn]
                 & chosen
                 & limits.certifies(choice.probability)[turn]
-                & (table.offset[rows] == 0),
+                & (table.offset[rows] == 0)
+                & ~reviewed[rows],
                 "supporting_turns": _supporting(turn_id, table, rows),
             }
         )
@@ -185,23 +233,45 @@ def _supporting(turn_id: pa.Array, table: CandidateTable, rows: I64) -> pa.ListA
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), turn_id.take(pa.array(at[has])))
 
 
-def _interpretations(turns: pa.Table, table: CandidateTable, rows: I64) -> pa.Array:
-    """The candidates' interpretations. One of a later turn loses its spans: they stand in that turn's words."""
-    lists = flat(turns["interpretations"])
+def _interpretations(turns: pa.Table, table: CandidateTable, rows: I64, chain: Chain | None = None) -> pa.Array:
+    """The candidates' interpretations. Slots of one that is not the turn's own are projected onto its utterance."""
+    taken = _taken(turns, table, rows, chain)
     own = table.offset[rows] == 0
-    at = list_offsets(lists)[table.turn[rows] + table.offset[rows]] + np.where(own, table.entry[rows], 0)
-    taken = lists.flatten().take(pa.array(at)).cast(INTERPRETATION)
     slots = taken.field("slots")
     entries = slots.flatten()
-    inside = pa.array(np.repeat(own, np.diff(list_offsets(slots))))
-    fields = [
-        pc.if_else(inside, entries.field(f.name), None) if f.name in ("start", "end") else entries.field(f.name)
-        for f in SLOT
-    ]
-    spanless = pa.ListArray.from_arrays(
+    owner = np.repeat(np.arange(len(rows)), np.diff(list_offsets(slots)))
+    other = np.flatnonzero(~own[owner])
+    said = strings(turns["utterance"])[table.turn[rows]]
+    spans = projections(said, owner[other], strings(entries.field("value"))[other])
+    ends = {n: _at(entries.field(n), other, span) for n, span in zip(("start", "end"), spans, strict=True)}
+    fields = [ends.get(f.name, entries.field(f.name)) for f in SLOT]
+    projected = pa.ListArray.from_arrays(
         pa.array(list_offsets(slots), pa.int32()),
         pa.StructArray.from_arrays(fields, fields=list(SLOT)),
         mask=pa.array(slots.is_null()),
     )
-    columns = [spanless if f.name == "slots" else taken.field(f.name) for f in INTERPRETATION]
+    columns = [projected if f.name == "slots" else taken.field(f.name) for f in INTERPRETATION]
     return pa.StructArray.from_arrays(columns, fields=list(INTERPRETATION))
+
+
+def _taken(turns: pa.Table, table: CandidateTable, rows: I64, chain: Chain | None) -> pa.Array:
+    """The candidates' interpretations as they stand at the turn, or at the later one, that they come from."""
+    lists = flat(turns["interpretations"])
+    offset, held = table.offset[rows], lists.flatten().cast(INTERPRETATION)
+    listed = offset != OF_CHAIN
+    at = np.zeros(len(rows), np.int64)
+    turn, entry = table.turn[rows][listed] + offset[listed], np.where(offset == 0, table.entry[rows], 0)[listed]
+    at[listed] = list_offsets(lists)[turn] + entry
+    if listed.all():
+        return held.take(pa.array(at))
+    if chain is None:
+        raise ValueError("_taken: what the chain proposed wants the chain")
+    at[~listed] = len(held) + chain.place(table.candidate_id[rows][~listed])
+    return pa.concat_arrays([held, chain.interpretations]).take(pa.array(at))
+
+
+def _at(values: pa.Array, rows: I64, new: I64) -> pa.Array:
+    """Values with new ones at the given rows; a negative one is null there."""
+    mask = np.zeros(len(values), bool)
+    mask[rows] = True
+    return pc.replace_with_mask(values, pa.array(mask), pa.array(new, values.type, mask=new < 0))

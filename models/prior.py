@@ -56,9 +56,11 @@ class Prior:
         fold : numpy.ndarray of int64, shape (n,)
             Fold of each turn's subject, as at the fit.
         """
-        keys = _keys(signals, turn, entry)
-        parts = [pool.look_up(key, fold[turn]) for pool, key in zip(self.pools, keys, strict=True)]
-        return np.hstack(parts)
+        return self.of(_keys(signals, turn, entry), fold[turn])
+
+    def of(self, keys: tuple[I64, I64, I64], fold: I64) -> F32:
+        """The same by keys in the order of `KINDS` and the fold of each candidate's turn, shape (m,) each."""
+        return np.hstack([pool.look_up(key, fold) for pool, key in zip(self.pools, keys, strict=True)])
 
     def plain(self) -> list[dict[str, str | list[int]]]:
         """The pools as plain data, for a JSON file."""
@@ -131,7 +133,11 @@ def _keys(signals: pa.Table, turn: I64, entry: I64) -> tuple[I64, I64, I64]:
     lists = flat(signals["candidates"])
     rows = pa.array(list_offsets(lists)[turn] + entry)
     entries = lists.flatten().take(rows)
-    frame = entries.field("frame_id").to_numpy()
-    question = signals["question_id"].fill_null(0).to_numpy()[turn]
-    answer = np.where(question != 0, mix(frame, question), 0)
+    answer = answers(signals, turn, entries.field("frame_id").to_numpy())
     return entries.field("candidate_id").to_numpy(), entries.field("value_id").to_numpy(), answer
+
+
+def answers(signals: pa.Table, turn: I64, frame: I64) -> I64:
+    """Key of a frame as an answer to the question that its turn's prompt asked; 0 = none was asked."""
+    question = signals["question_id"].fill_null(0).to_numpy()[turn]
+    return np.where(question != 0, mix(frame, question), 0)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from models.boost import FoldModel
 from models.calibration import BetaCalibration
 from models.certify import Threshold
+from models.chain import Chain
 from models.correction import CorrectionModel
 from models.defect import DefectModel
 from models.prior import Prior
@@ -29,6 +30,7 @@ def dumps(models: Models) -> bytes:
         {
             "format": FORMAT,
             "prior": models.prior.plain(),
+            "chain": models.chain.plain() if models.chain else None,
             "defect": asdict(models.defect),
             "correction": asdict(models.correction),
             "threshold": asdict(models.threshold),
@@ -70,6 +72,7 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         tau=_thresholds(held["tau"]),
         options=TrainOptions(**held["options"]),
         report=held["report"],
+        chain=Chain.from_plain(held["chain"]) if held.get("chain") else None,
     )
 
 

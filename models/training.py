@@ -18,6 +18,7 @@ from features.hashing import hash64, strings
 from features.interpretation import hex_id
 from models.boost import TrainingError, at_once
 from models.certify import estimate, estimate_each
+from models.chain import Chain
 from models.correction import CorrectionModel, best_alternative, eligible, fit_correction, rounded
 from models.defect import DefectModel, fit_defect
 from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
@@ -87,6 +88,7 @@ class Models:
     tau: Thresholds
     options: TrainOptions
     report: dict[str, Any]
+    chain: Chain | None = None
 
     @cached_property
     def defect_id(self) -> str:
@@ -101,7 +103,13 @@ class Models:
 
     @property
     def _of_defect(self) -> dict[str, object]:
-        return {"prior": self.prior.plain(), "defect": asdict(self.defect), "threshold": asdict(self.threshold)}
+        chain = self.chain.plain() if self.chain else None
+        return {
+            "prior": self.prior.plain(),
+            "chain": chain,
+            "defect": asdict(self.defect),
+            "threshold": asdict(self.threshold),
+        }
 
 
 def _digest(value: object) -> str:
@@ -128,7 +136,9 @@ class TrainingTable:
     right: F64
 
 
-def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share: float = 0.0) -> TrainingTable:
+def training_table(
+    signals: pa.Table, gold: pa.Table, folds: int, certify_share: float = 0.0, chain: Chain | None = None
+) -> TrainingTable:
     """Join gold to signals; NaN where there is none. Several sources' values for one key are averaged.
 
     The pooled prior reads the turns that may be trained on, so that what is certified later is later for it too.
@@ -136,11 +146,10 @@ def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share:
     fold = subject_folds(signals["subject_id"], folds)
     turn_ids = strings(signals["turn_id"])
     labels = _checked(gold)
-    wrong = labels[labels["definition"] == "wrong_interpretation"].groupby("turn_id")["value"].mean()
-    wrong_value = wrong.reindex(turn_ids).to_numpy(np.float64)
+    wrong_value = wrong_gold(signals, gold)
     early = earlier_rows(signals, wrong_value, certify_share)
     prior = fit_prior(signals.filter(pa.array(early)), fold[early], folds)
-    candidates = candidate_table(signals, prior, fold)
+    candidates = candidate_table(signals, prior, fold, chain)
     turns = turn_design(signals, candidates)
     right = labels[labels["definition"] == "right_interpretation"]
     by_candidate = (right["turn_id"] + "\x1f" + right["candidate_id"]).astype(object)
@@ -159,6 +168,13 @@ def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share:
     )
 
 
+def wrong_gold(signals: pa.Table, gold: pa.Table) -> F64:
+    """Share of raters who call each turn's interpretation wrong; NaN = no gold, shape (n,)."""
+    labels = gold.to_pandas()
+    wrong = labels[labels["definition"] == "wrong_interpretation"].groupby("turn_id")["value"].mean()
+    return np.asarray(wrong.reindex(strings(signals["turn_id"])).to_numpy(np.float64))
+
+
 def _checked(gold: pa.Table) -> pd.DataFrame:
     """Gold as a frame; a mean over sources would hide a value that is no number."""
     labels = gold.to_pandas()
@@ -173,17 +189,17 @@ def _checked(gold: pa.Table) -> pd.DataFrame:
 
 
 def _exclusive(candidates: CandidateTable, right: F64, turns: int) -> F64:
-    """Labels of candidates, with what follows for those of rephrases, which people were not asked about.
+    """Labels of candidates, with what follows for those of rephrases and the chain, which people were not asked about.
 
-    Where one of the turn's own hypotheses is right, what a later turn was taken for means something else.
+    Where one of the turn's own hypotheses is right, any other candidate means something else.
     """
     settled = np.zeros(turns, bool)
     settled[candidates.turn[right >= 0.5]] = True
-    follows = np.isnan(right) & (candidates.offset > 0) & settled[candidates.turn]
+    follows = np.isnan(right) & (candidates.offset != 0) & settled[candidates.turn]
     return np.where(follows, 0.0, right)
 
 
-def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None) -> Models:
+def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None, chain: Chain | None = None) -> Models:
     """Fit the defect and the correction model, calibrate them, and choose and certify their thresholds.
 
     With gold, the latest `certify_share` of the gold turns, and every turn from then on, is left out of the fit;
@@ -196,6 +212,8 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     gold : pyarrow.Table
         Gold rows; may be empty. Only `wrong_interpretation` and `right_interpretation` are read.
     options : TrainOptions, optional
+    chain : Chain, optional
+        Reformulations of all users, counted before `certified_from`; goes with the models.
 
     Raises
     ------
@@ -203,7 +221,7 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
         If the rows cannot give a model (one class only, gold that is no share, no gold though it alone was asked for).
     """
     options = options or TrainOptions()
-    table = training_table(signals, gold, options.folds, options.certify_share)
+    table = training_table(signals, gold, options.folds, options.certify_share, chain)
     early = table.early
     weak = _weak(table, early, options)
     turn = table.candidates.turn
@@ -232,7 +250,7 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     tau = _correction_threshold(table, is_defect, rounded(p_correct), options)
     told = report(table.turns, table.wrong, p_defect, early, fit_turns, options.labels)
     told |= {"candidates": len(turn)}
-    return Models(table.prior, defect, correction, threshold, tau, options, told)
+    return Models(table.prior, defect, correction, threshold, tau, options, told, chain)
 
 
 def _taught(gold: F64, fit_rows: Mask, options: TrainOptions) -> tuple[F64, Mask]:
@@ -273,14 +291,23 @@ def earlier_rows(signals: pa.Table, wrong: F64, certify_share: float) -> Mask:
     certify_share : float
         Share of the gold turns, the latest, to keep out.
     """
+    cut = certified_from(signals, wrong, certify_share)
+    return np.ones(len(wrong), bool) if cut is None else np.asarray(_session_start(signals) < cut, dtype=bool)
+
+
+def certified_from(signals: pa.Table, wrong: F64, certify_share: float) -> pd.Timestamp | None:
+    """Start of the first session that may not be trained on; None where every one may. Parameters as above."""
     known = ~np.isnan(wrong)
     if not known.any() or certify_share <= 0:
-        return np.ones(len(known), bool)
-    sessions = signals["session_id"].to_pandas()
-    start = signals["event_time"].to_pandas().groupby(sessions.to_numpy()).transform("min")
+        return None
+    start = _session_start(signals)
     cut = start[known].quantile(1.0 - certify_share, interpolation="lower")
-    early = np.asarray(start < cut, dtype=bool)
-    return early if (early & known).any() else np.ones(len(known), bool)
+    return cut if (start[known] < cut).any() else None
+
+
+def _session_start(signals: pa.Table) -> pd.Series:
+    sessions = signals["session_id"].to_pandas()
+    return signals["event_time"].to_pandas().groupby(sessions.to_numpy()).transform("min")
 
 
 def _scored(table: TrainingTable, score: F64, truth: F64, may: Mask) -> Scored:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from features.lexicon import load as load_lexicon
 from features.signals import SignalOptions
+from models.chain import ChainOptions
 from models.training import LABEL_SOURCES, TrainOptions
 from pipeline import storage
 from pipeline.errors import ConfigError
@@ -143,6 +144,7 @@ class Config:
     workers: WorkerOptions = field(default_factory=WorkerOptions)
     signals: SignalOptions = field(default_factory=SignalOptions)
     sample: SampleOptions = field(default_factory=SampleOptions)
+    chain: ChainOptions = field(default_factory=ChainOptions)
     train: TrainOptions = field(default_factory=TrainOptions)
     curate: CurateOptions = field(default_factory=CurateOptions)
     gates: GatesOptions = field(default_factory=GatesOptions)
@@ -236,6 +238,9 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "signals.rephrase_likeness": _SHARE,
     "signals.horizon": (1, math.inf),
     "sample.train_rows": (1, math.inf),
+    "chain.min_users": (1, math.inf),
+    "chain.targets": (1, math.inf),
+    "chain.least": _SHARE,
     "train.folds": (2, math.inf),
     "train.correction_rows": (1, math.inf),
     "train.precision": _SHARE,

@@ -1,6 +1,7 @@
 """What the data is: one explicit, versioned Arrow schema a record type. Imports nothing of ours."""
 
 from schemas.audit import AUDIT_SAMPLE
+from schemas.chain import EDGE, ELSEWHERE, FAILURE, SUCCESS
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, SPLITS, VOTE
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
@@ -31,6 +32,7 @@ RECORDS: tuple[Record, ...] = (
     SIGNALS,
     JUDGEMENT,
     CORRECTION,
+    EDGE,
     VOTE,
     EXAMPLE,
     NLU,
@@ -60,8 +62,11 @@ __all__ = [
     "COUNT",
     "DEAD_LETTER",
     "DOMAIN_SUMMARY",
+    "EDGE",
+    "ELSEWHERE",
     "EXAMPLE",
     "EXAMPLE_SAMPLE",
+    "FAILURE",
     "FILE",
     "GOLD",
     "GOLD_DEFINITIONS",
@@ -85,6 +90,7 @@ __all__ = [
     "SOURCE",
     "SPLITS",
     "STAGE_SUMMARY",
+    "SUCCESS",
     "TIME",
     "TOOL_DOMAIN",
     "TRUTH",

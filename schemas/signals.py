@@ -121,6 +121,14 @@ SIGNALS: Final = Record(
         _key("domain", pa.string(), "Domain of the leading interpretation; null = none", nullable=True),
         _key("intent", pa.string(), "Intent of the leading interpretation; null = none", nullable=True),
         Column(
+            "utterance_id",
+            pa.int64(),
+            "64-bit hash of the normalised utterance; null = no words",
+            None,
+            True,
+            "key",
+        ),
+        Column(
             "question_id",
             pa.int64(),
             "64-bit hash of the prompt's question; null = no prompt",

@@ -29,9 +29,11 @@ def in_session(each: pl.DataFrame) -> Iterable[pl.Series]:
 def echoes(each: pl.DataFrame, line: pl.DataFrame) -> Iterable[pl.Series]:
     """Answers of the session that say a candidate's values, and how the confirmations among them ended.
 
-    All values are looked for at once in each distinct answer (Aho-Corasick).
+    All values are looked for at once in each distinct answer (Aho-Corasick). A confirmation whose turn's best has the
+    values speaks of that best's frame only.
     """
     valued = each.lazy().filter(col("value_id") != 0)
+    bests = each.lazy().filter("lead").select("session", "position", best_value="value_id", best_frame="frame_id")
     held = valued.select("session", "value_id", "value_id_group").unique()
     wanted = valued.select("value_id", wanted=" " + col("values") + " ").unique().collect()
     answers = line.lazy().select("session", "position", "confirmation", "answer").filter(col("answer").is_not_null())
@@ -47,24 +49,47 @@ def echoes(each: pl.DataFrame, line: pl.DataFrame) -> Iterable[pl.Series]:
     said = (
         answers.join(found.select("answer", "value_id"), on="answer")
         .join(held, on=["session", "value_id"])
-        .select("value_id_group", "position", ends=col("confirmation").fill_null(0))
+        .join(bests, on=["session", "position"], how="left")
+        .select(
+            "value_id_group",
+            "position",
+            "best_frame",
+            ends=col("confirmation").fill_null(0),
+            owned=(col("best_value") == col("value_id")).fill_null(False),
+        )
         .collect()
     )
     rows = (each["value_id"] != 0).to_numpy()
     here = codes(each["value_id_group"], each["position"])[rows]
     code, ends = codes(said["value_id_group"], said["position"]), said["ends"].to_numpy()
+    owned = said["owned"].to_numpy()
+    framed = (
+        pl.concat(
+            [
+                each.filter(rows).select("value_id_group", frame="frame_id"),
+                said.select("value_id_group", frame="best_frame"),
+            ]
+        )
+        .select(pl.struct("value_id_group", "frame").rank("dense").cast(pl.Int64))
+        .to_series()
+    )
+    here_framed = codes(framed[: rows.sum()], each["position"].filter(rows))
+    code_framed = codes(framed[rows.sum() :], said["position"])
 
-    def count(events: np.ndarray, first: int, last: int) -> np.ndarray:
+    def count(events: np.ndarray, first: int, last: int, asked: np.ndarray = here) -> np.ndarray:
         out = np.zeros(len(rows), np.int32)
-        out[rows] = Events(events).window(here, first, last)[0]
+        out[rows] = Events(events).window(asked, first, last)[0]
         return out
+
+    def settled(mask: np.ndarray, first: int, last: int) -> np.ndarray:
+        return count(code[mask & ~owned], first, last) + count(code_framed[mask & owned], first, last, here_framed)
 
     own = pl.Series(count(code, 0, 0) > 0)
     yield pl.select(pl.when(pl.Series(rows)).then(own)).to_series().alias("echo")
     yield pl.Series("later_echo", count(code, 1, HORIZON))
     for name, ended in (("affirmed", ends > 0), ("denied", ends < 0)):
-        yield pl.Series(f"{name}_after", count(code[ended], 0, HORIZON))
-        yield pl.Series(f"{name}_before", count(code[ended], -HORIZON, -1))
+        yield pl.Series(f"{name}_after", settled(ended, 0, HORIZON))
+        yield pl.Series(f"{name}_before", settled(ended, -HORIZON, -1))
 
 
 def next_values(each: pl.DataFrame, line: pl.DataFrame) -> pl.Series:

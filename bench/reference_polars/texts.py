@@ -158,6 +158,7 @@ def user_texts(line: pl.DataFrame, words: Words) -> pl.DataFrame:
         "utterance_tokens",
         "sentiment",
         "pastes_error",
+        pl.when(col("utterance_tokens") > 0).then(number(col("words"))).alias("utterance_id"),
         *(pl.when(of_dialog).then(named[act]).otherwise(col(act)).alias(act) for act in DIALOG_ACTS),
         *((col(act) | named[act]).alias(act) for act in REMARKS),
         (~pl.any_horizontal(named.values())).alias("is_request"),

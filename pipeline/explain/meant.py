@@ -40,7 +40,7 @@ def candidates(
     for row in rows:
         support = row["supporting_turns"] or []
         failed = [] if row["accepted"] else _failed(row, best, any(defective.get(t) for t in support), tau, margin)
-        source = taken_from.get(row["candidate_id"]) if row["source"] == "rephrase" else None
+        source = taken_from.get(row["candidate_id"])
         out.append(
             {name: row[name] for name in _HELD} | {"supporting_turns": support, "taken_from": source, "failed": failed}
         )

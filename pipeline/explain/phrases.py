@@ -26,6 +26,14 @@ _MOST: Final = {
     "answer": "others' other answers",
 }
 
+# Whose ways the reformulation chain counts, and what of them; see `models.chain`.
+_WAYS: Final = {"words": "others who said these words and were read so", "reading": "others who were read so"}
+_ENDED: Final = {
+    "p": "share who end well in the {reading}",
+    "share": "of those who end well in another, share in the {reading}",
+    "users": "how many users, as log(1 + n)",
+}
+
 # Units that a reader wants beside the number; scores, shares and ranks say no more than it.
 _COUNTED: Final = ("s", "turns", "tokens", "hypotheses", "candidates", "users", "nats")
 
@@ -76,13 +84,15 @@ def phrase(feature: str) -> Phrase:
     ----------
     feature : str
         A signal (`negates_next`), a reading's evidence (`top.later_frame`), or a figure pooled over other users
-        (`other.prior.candidate.confirmation`).
+        (`other.prior.candidate.confirmation`), or a figure of the chain (`top.chain.words.p`).
     """
     whose, dot, name = feature.partition(".")
     if not dot or whose not in _WHOSE:
         return _column(feature)
     if name.startswith("prior."):
         return _pooled(whose, name)
+    if name.startswith("chain."):
+        return _chained(whose, name)
     known = _column(name)
     return Phrase(f"{_WHOSE[whose]}: {_small(known.text)}", known.unit, known.null, known.is_bool)
 
@@ -101,6 +111,12 @@ def _pooled(whose: str, name: str) -> Phrase:
     if figure == "subjects":
         return Phrase(f"{over}: how many users, as log(1 + n)")
     return Phrase(f"{over}, mean: {_small(_column(figure).text)}")
+
+
+def _chained(whose: str, name: str) -> Phrase:
+    _, kind, figure = name.split(".", 2)
+    text = _ENDED.get(figure, figure).format(reading=_WHOSE[whose])
+    return Phrase(f"{_WAYS.get(kind, kind)}: {text}", null="nothing is known of them")
 
 
 def _small(text: str) -> str:

@@ -15,7 +15,13 @@ FIRED_SHOWN: Final = 3
 CANDIDATES_SHOWN: Final = 3
 # Of a context: most of what a request refers to was said just before.
 CONTEXT_SHOWN: Final = 6
-_SOURCES: Final = {"n-best": "one of the turn's own readings (n-best)", "rephrase": "the reading of a later turn"}
+_SOURCES: Final = {
+    "n-best": "one of the turn's own readings (n-best)",
+    "rephrase": "the reading of a later turn",
+    "chain": "what other users who said these words and were read so went on to",
+    "confirmed": "a reading whose values the user confirmed later",
+    "reviewer": "a reviewer's",
+}
 _INDENT: Final = 20
 _MARKS: Final = (
     (">", "is_this", "this turn"),

@@ -1,4 +1,4 @@
-"""Stage train: sample whole sessions with Beam, then fit both models in this one process."""
+"""Stage train: sample whole sessions and count reformulations with Beam, then fit the models in this one process."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ import pyarrow.parquet as pq
 from features.timeline import ORDER
 from models.boost import TrainingError
 from models.certify import Threshold
+from models.chain import Chain, fit_chain
 from models.correction import DECIMALS
 from models.store import dumps
 from models.thresholds import Thresholds
-from models.training import train
+from models.training import certified_from, train, wrong_gold
 from pipeline import storage, tally
 from pipeline.errors import InputError
 from pipeline.gold import SUFFIXES, GoldFiles, merged, of_files
 from pipeline.jobs.context import Context, numbers
 from pipeline.jobs.ingest import GOLD_FILES, tell_unknown
+from pipeline.transforms.chain import CountEdges, KnownEdges
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
 from pipeline.workspace import Workspace
-from schemas import GOLD, SIGNALS
+from schemas import EDGE, GOLD, SIGNALS
 
 MODEL_FILE = "models.json"
+EDGES_FILE = "edges.parquet"
 
 
 def run(context: Context) -> None:
@@ -44,9 +47,10 @@ def run(context: Context) -> None:
     rows = workspace.read("train", "rows", SIGNALS)
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
+    chain = _chain(context, rows, gold)
     tally.say(f"fitting on {rows.num_rows:,} rows")
     try:
-        models = train(rows, gold, context.config.train)
+        models = train(rows, gold, context.config.train, chain)
     except TrainingError as error:
         raise InputError(
             f"{rows.num_rows:,} turns of {len(rows['subject_id'].unique()):,} users cannot train a model: {error}. "
@@ -59,14 +63,14 @@ def run(context: Context) -> None:
     workspace.finish(
         "train",
         {
-            "config": {"sample": resolved["sample"], "train": resolved["train"]},
+            "config": {"sample": resolved["sample"], "chain": resolved["chain"], "train": resolved["train"]},
             "model_file": MODEL_FILE,
             "sha256": storage.sha256(data),
             "defect_model_id": models.defect_id,
             "correction_model_id": models.correction_id,
             "threshold": _facts(models.threshold),
             "tau": _facts(models.tau),
-            "report": models.report,
+            "report": models.report | {"chain_starts": len(chain.starts), "chain_readings": len(chain.meanings)},
             "gold": told,
             "gates": [],
         },
@@ -94,6 +98,31 @@ def _facts(thresholds: Thresholds) -> dict[str, object]:
 
 def _rounded(threshold: Threshold) -> dict[str, object]:
     return {k: round(v, DECIMALS) if isinstance(v, float) else v for k, v in asdict(threshold).items()}
+
+
+def _chain(context: Context, rows: pa.Table, gold: pa.Table) -> Chain:
+    """Count how the users of all buckets went on, before what the thresholds are proved on, and solve the chain."""
+    workspace, config = context.workspace, context.config
+    path = storage.join(workspace.stage("train"), EDGES_FILE)
+    before = certified_from(rows, wrong_gold(rows, gold), config.train.certify_share)
+    count = CountEdges(
+        workspace.table("ingest", "turns"),
+        workspace.table("signals", "signals"),
+        config.signals.language,
+        config.signals.rephrase_gap,
+        config.train.folds,
+        None if before is None else before.to_pydatetime(),
+        context.threads,
+    )
+
+    def build(pipeline: beam.Pipeline) -> None:
+        parts = numbers(pipeline, workspace.buckets("signals", "signals")) | "Edges" >> beam.ParDo(count)
+        edges = parts | "Known" >> KnownEdges(config.chain.min_users)
+        write = beam.Map(lambda table: storage.write_table(path, table)).with_output_types(type(None))
+        _ = edges | "WriteEdges" >> write
+
+    context.run(build)
+    return fit_chain(storage.read_table(path, EDGE.schema), config.train.folds, config.chain)
 
 
 def _sample(context: Context) -> None:

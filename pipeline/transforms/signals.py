@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from features.hashing import strings
 from features.signals import READS, SignalOptions, signals
-from models.judge import judge
+from models.judge import TURN_READS, judge
+from models.review import Reviews
 from models.store import loads
 from models.thresholds import UNKNOWN
 from models.training import Models
@@ -20,7 +21,7 @@ from pipeline import storage, tally
 from pipeline.transforms.counts import counts, domain_names
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import CORRECTION, JUDGEMENT, SIGNALS, TURN
+from schemas import CORRECTION, GOLD, JUDGEMENT, SIGNALS, TURN
 
 # Turns that a thread works on at once: what the kernels hold on the way is many times the rows themselves.
 PIECE_ROWS: Final = 25_000
@@ -74,25 +75,37 @@ class JudgeTurns(SideBySide):
     """Bucket numbers to files of Judgement and Correction rows; gives their counts, by domain too."""
 
     def __init__(
-        self, turns: str, signals: str, judgements: str, corrections: str, model: str, sha256: str, threads: int = 1
+        self,
+        turns: str,
+        signals: str,
+        judgements: str,
+        corrections: str,
+        model: str,
+        sha256: str,
+        threads: int = 1,
+        gold: str | None = None,
     ) -> None:
         super().__init__(threads)
-        self._turns, self._signals = turns, signals
+        self._turns, self._signals, self._gold = turns, signals, gold
         self._judgements, self._corrections = judgements, corrections
         self._model, self._sha256 = model, sha256
 
     def setup(self) -> None:
-        """Load the models named by their hash."""
+        """Load the models named by their hash, and what reviewers said."""
         self._models: Models = loads(storage.read_bytes(self._model), self._sha256)
+        paths = storage.files(self._gold, "bucket-*.parquet") if self._gold else []
+        self._reviews = Reviews.of(
+            pa.concat_tables([GOLD.empty(), *(storage.read_table(p, GOLD.schema) for p in paths)])
+        )
 
     def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations"])
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, list(TURN_READS))
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         done = []
         for start, length in pieces(table["session_id"]):
             part = (t.slice(start, length).combine_chunks() for t in (turns, table))
-            done.append(judge(*part, self._models))
+            done.append(judge(*part, self._models, self._reviews))
             tally.add(length)
         judgements, corrections = (pa.concat_tables(tables) for tables in zip(*done, strict=True))
         write_bucket(self._judgements, bucket, judgements, JUDGEMENT)

@@ -76,10 +76,10 @@ def words(text):
     return " " + " ".join("".join(c if c.isalnum() else " " for c in (text or "").lower()).split()) + " "
 
 
-def echo_by_hand(session, at, value, horizon):
-    """The echo evidence of one value, by loops."""
+def echo_by_hand(session, at, intent, value, horizon):
+    """The echo evidence of one value in one frame, by loops."""
     out = dict.fromkeys(ECHOES, 0)
-    for j, (_, _, response, _) in enumerate(session):
+    for j, (_, nbest, response, _) in enumerate(session):
         if abs(j - at) > horizon or not value or f" {value} " not in words(response):
             continue
         after = session[j + 1][3] if j + 1 < len(session) else None
@@ -87,7 +87,8 @@ def echo_by_hand(session, at, value, horizon):
         outcome = {"yes": "affirmed", "no": "denied"}.get(after) if asked else None
         out["echo"] += j == at
         out["later_echo"] += j > at
-        if outcome:
+        other_frame = bool(nbest) and nbest[0][1] == value and nbest[0][0] != intent
+        if outcome and not other_frame:
             out[f"{outcome}_{'after' if j >= at else 'before'}"] += 1
     return out
 
@@ -100,8 +101,8 @@ def test_echoes_equal_brute_force(log, horizon):
     for session in sessions(log):
         for at, (_, nbest, _, _) in enumerate(session):
             row = {name: next(found[name]) for name in ECHOES}
-            for k, (_, value, _) in enumerate(nbest):
-                expected = echo_by_hand(session, at, value, horizon)
+            for k, (intent, value, _) in enumerate(nbest):
+                expected = echo_by_hand(session, at, intent, value, horizon)
                 if not value:
                     assert row["echo"][k] is None
                     expected["echo"] = None

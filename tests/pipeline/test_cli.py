@@ -297,15 +297,15 @@ def _without(records: list[dict[str, Any]], keep: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("keep", [0, 1])
-def test_a_log_without_an_n_best_is_judged_and_corrected_by_rephrases_alone(tmp_path: Path, keep: int):
+def test_a_log_without_an_n_best_is_judged_and_corrected_by_what_users_say_later(tmp_path: Path, keep: int):
     (tmp_path / "a.jsonl").write_bytes(lines(*_without(records(), keep)))
     assert afterword("run", "--input", tmp_path / "a.jsonl", "--out", tmp_path / "out", *SETTINGS) == 0
     held = manifest(tmp_path / "out")
     assert held["counts"]["label"]["kept"] == len(records())
-    # With one reading a turn, what a rephrase was taken for is the only alternative; without any there is none.
+    # With one reading a turn, what rephrases were taken for, the user's own or others', is the only alternative.
     assert (held["counts"]["label"]["candidates"] > 0) == (keep == 1)
     sources = pq.read_table(tmp_path / "out" / "stages" / "label" / "corrections")["source"].to_pylist()
-    assert set(sources) == ({"rephrase"} if keep else set())
+    assert set(sources) <= {"rephrase", "confirmed", "chain"} and bool(sources) == bool(keep)
 
 
 def test_a_damaged_install_is_not_published_and_the_next_run_mends_it(

@@ -44,6 +44,11 @@ def test_every_feature_is_told_in_words_of_the_schemas():
             "second.prior.answer.subjects",
             "others' answers like the runner-up: how many users, as log(1 + n)",
         ),
+        (
+            "top.chain.words.p",
+            "others who said these words and were read so: share who end well in the best reading",
+        ),
+        ("other.chain.reading.users", "others who were read so: how many users, as log(1 + n)"),
         ("of_a_later_version", "of_a_later_version"),
         ("top.of_a_later_version", "best reading: of_a_later_version"),
     ],

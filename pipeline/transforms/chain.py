@@ -1,0 +1,160 @@
+"""Edges of the reformulation chain: counted a bucket, summed by start, cut to what enough users did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from features.hashing import mix, strings
+from features.interpretation import list_offsets
+from features.lexicon import load as load_lexicon
+from features.text import flat
+from models.chain import add_edges, count_edges, known_edges
+from models.folds import subject_folds
+from models.leading import leading
+from models.reformulation import READS, moves
+from pipeline import storage, tally
+from pipeline.transforms.sample import learnable
+from pipeline.transforms.shuffle import split
+from pipeline.transforms.threads import SideBySide
+from pipeline.transforms.write import bucket_path
+from schemas import TURN
+
+# Parts that the edges are summed in, by hash of their start: what one worker holds of a large log.
+PARTS: Final = 64
+# Of the candidates only what a turn was taken for is wanted; the rest is most of the file.
+_CANDIDATES: Final = tuple(f"candidates.list.element.{name}" for name in ("candidate_id", "offset"))
+
+I64 = npt.NDArray[np.int64]
+
+
+@beam.typehints.with_output_types(tuple[int, pa.Table])
+class CountEdges(SideBySide):
+    """Bucket numbers to (part, EDGE rows) of the bucket's users.
+
+    Turns whose consent is refused neither start nor end a move.
+
+    Parameters
+    ----------
+    turns, signals : str
+        Folders of the tables.
+    language : str
+        Lexicon that names the acts of a dialog.
+    gap : float
+        See `models.reformulation.moves`.
+    folds : int
+    before : datetime, optional
+        Sessions that start from then on are kept for the proof of the thresholds, and not counted.
+    threads : int
+    """
+
+    def __init__(
+        self,
+        turns: str,
+        signals: str,
+        language: str,
+        gap: float,
+        folds: int,
+        before: datetime | None = None,
+        threads: int = 1,
+    ) -> None:
+        super().__init__(threads)
+        self._turns, self._signals, self._language = turns, signals, language
+        self._gap, self._folds, self._before = gap, folds, before
+
+    def work(self, bucket: int) -> list[tuple[int, pa.Table]]:
+        """One bucket."""
+        table, reading = _read(bucket_path(self._signals, bucket))
+        found = moves(table, reading, load_lexicon(self._language), self._gap)
+        allowed = learnable(self._turns, bucket) & self._early(table)
+        counted = np.flatnonzero(allowed[found.row] & ((found.following < 0) | allowed[found.following]))
+        row, following = found.row[counted], found.following[counted]
+        words = table["utterance_id"].fill_null(0).to_numpy()
+        subject = pd.factorize(strings(table["subject_id"]))[0].astype(np.int64)
+        edges = count_edges(
+            subject=subject[row],
+            fold=subject_folds(table["subject_id"], self._folds)[row],
+            words=words[row],
+            reading=reading[row],
+            target=found.target[counted],
+            well=found.well[counted],
+            meaning=self._meanings(bucket, following),
+        )
+        tally.add(table.num_rows)
+        return list(_parts(edges))
+
+    def _early(self, table: pa.Table) -> npt.NDArray[np.bool_]:
+        if self._before is None:
+            return np.ones(table.num_rows, bool)
+        start = table["event_time"].to_pandas().groupby(strings(table["session_id"])).transform("min")
+        return (start < self._before).to_numpy()
+
+    def _meanings(self, bucket: int, following: I64) -> npt.NDArray[np.object_]:
+        """What each reformulation was taken for, as JSON; None where there is none."""
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations"])
+        lists = flat(turns["interpretations"])
+        has = np.flatnonzero(following >= 0)
+        rows, inverse = np.unique(following[has], return_inverse=True)
+        leads = lists.flatten().take(pa.array(list_offsets(lists)[rows]))
+        out = np.full(len(following), None, dtype=object)
+        out[has] = np.array([_json(lead) for lead in leads.to_pylist()], dtype=object)[inverse]
+        return out
+
+
+def _read(path: str) -> tuple[pa.Table, I64]:
+    """The columns of Signals rows that moves are read off, and what each turn was taken for."""
+    with storage.open_parquet(path) as file:
+        table = file.read(columns=["subject_id", "event_time", *READS, *_CANDIDATES])
+    lists = flat(table["candidates"])
+    entries = lists.flatten()
+    ids, offset = (entries.field(name).to_numpy().astype(np.int64) for name in ("candidate_id", "offset"))
+    return table, leading(ids, offset, list_offsets(lists))
+
+
+def _json(interpretation: dict[str, Any]) -> str:
+    """An interpretation without its score and spans, which are of one turn; slots in order."""
+    slots = sorted(
+        (slot["name"] or "", slot["value"] or "", slot["name"], slot["value"]) for slot in interpretation["slots"] or []
+    )
+    held = [{"name": name, "value": value, "start": None, "end": None} for _, _, name, value in slots]
+    meaning = {"domain": interpretation["domain"], "intent": interpretation["intent"], "slots": held}
+    return json.dumps(meaning, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _parts(edges: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """Edges by part: all of a start are in one."""
+    start = mix(edges["words"].fill_null(0).to_numpy(), edges["reading"].to_numpy())
+    return split(edges, (start.view(np.uint64) % np.uint64(PARTS)).astype(np.int64))
+
+
+class KnownEdges(beam.PTransform):
+    """(part, EDGE rows) to one EDGE table of what enough users did."""
+
+    def __init__(self, min_users: int) -> None:
+        super().__init__()
+        self._min_users = min_users
+
+    def expand(self, parts: beam.PCollection) -> beam.PCollection:
+        """Sum each part, cut it, and put the parts together."""
+        least = self._min_users
+
+        def cut(part: tuple[int, pa.Table]) -> pa.Table:
+            return known_edges(part[1], least)
+
+        def add(tables: Iterable[pa.Table]) -> pa.Table:
+            return add_edges(list(tables))
+
+        return (
+            parts
+            | "Sum" >> beam.CombinePerKey(add).with_output_types(tuple[int, pa.Table])
+            | "Cut" >> beam.Map(cut).with_output_types(pa.Table)
+            | "Gather" >> beam.CombineGlobally(add).with_output_types(pa.Table)
+        )
