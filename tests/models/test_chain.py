@@ -12,9 +12,10 @@ from build import interpretation, turns
 from features.interpretation import flatten
 from features.lexicon import load
 from features.signals import signals
+from models.blame import frames
 from models.chain import Chain, ChainOptions, add_edges, count_edges, fit_chain, known_edges, words_start
 from models.design import OF_CHAIN, candidate_table, turn_design
-from models.judge import _frames, _interpretations, _sources
+from models.judge import _interpretations, _sources
 from models.leading import leading_of
 from models.reformulation import moves
 from models.store import dumps, loads
@@ -189,8 +190,8 @@ def test_a_proposed_interpretation_is_projected_onto_the_turns_own_words():
     # "jass" and "jasz" against "jazz": ratios of .50 and .75.
     assert [(g["slots"][0]["start"], g["slots"][0]["end"]) for g in got] == [(None, None), (10, 14), (None, None)]
     assert _sources(table, np.arange(6), np.zeros(6, bool)).to_pylist()[1] == "chain"
-    frames = _frames(rows, table, fitted)
-    assert frames[1] == frames[3] == frames[5]
+    got_frames = frames(rows, table, fitted)
+    assert got_frames[1] == got_frames[3] == got_frames[5]
 
 
 def test_it_survives_a_file():
