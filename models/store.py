@@ -14,6 +14,7 @@ from models.correction import CorrectionModel
 from models.defect import DefectModel
 from models.prior import Prior
 from models.training import Models, TrainOptions, canonical
+from models.words import WordsModel
 
 FORMAT: Final = "afterword-models/1"
 
@@ -28,7 +29,7 @@ def dumps(models: Models) -> bytes:
         {
             "format": FORMAT,
             "prior": models.prior.plain(),
-            "defect": asdict(models.defect),
+            "defect": models.defect.plain(),
             "correction": asdict(models.correction),
             "threshold": asdict(models.threshold),
             "tau": asdict(models.tau),
@@ -63,13 +64,20 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         raise ModelFileError(f"not a model file of format {FORMAT}; run `afterword train` again")
     return Models(
         prior=Prior.from_plain(held["prior"]),
-        defect=DefectModel(_folds(held["defect"]), BetaCalibration(**held["defect"]["calibration"])),
+        defect=DefectModel(
+            _folds(held["defect"]), BetaCalibration(**held["defect"]["calibration"]), _words(held["defect"])
+        ),
         correction=CorrectionModel(_folds(held["correction"]), BetaCalibration(**held["correction"]["calibration"])),
         threshold=Threshold(**held["threshold"]),
         tau=Threshold(**held["tau"]),
         options=TrainOptions(**held["options"]),
         report=held["report"],
     )
+
+
+def _words(held: dict[str, Any]) -> WordsModel | None:
+    words = held.get("words")
+    return None if words is None else WordsModel.from_plain(words)
 
 
 def _folds(held: dict[str, Any]) -> FoldModel:
