@@ -1,8 +1,9 @@
 """Words as evidence of a defect: a linear model over what user and system said, as columns of the defect model.
 
-A logistic regression over hashed words and pairs (`features.grams`) of the utterance, the answer and the reaction
-learns what no list of phrases holds: how the users of this log show that an answer was wrong. Its log-odds join the
-other signals, so the boosters weigh them against what needs no words (stacking, Wolpert 1992).
+A logistic regression over hashed words and pairs (`features.grams`) of the utterance, the answer and the reaction, and
+over how the reaction begins after which words, learns what no list of phrases holds: how the users of this log show
+that an answer was wrong. Its log-odds join the other signals, so the boosters weigh them against what needs no words
+(stacking, Wolpert 1992).
 
 A booster must not learn from a column that has seen the row's own label, nor be judged on a subject that its column
 has seen. So a regression is fitted for each PAIR of folds, on all others: booster k learns from rows of fold j with
@@ -23,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from features.grams import BITS, Grams, grams
+from features.grams import BITS, Grams, exchange, grams
 from models.boost import TrainingError
 from models.design import Design
 from models.logistic import Texts, fit_logistic
@@ -32,7 +33,8 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-FIELDS: Final = ("utterance", "answer", "reaction")
+# The last is made of two: how the reaction begins, with each word of the answer.
+FIELDS: Final = ("utterance", "answer", "reaction", "exchange")
 # One regression a field, and one over all of them: the fields' own say where the evidence is, and hold where the
 # others are missing.
 PARTS: Final[dict[str, tuple[str, ...]]] = {**{f: (f,) for f in FIELDS}, "all": FIELDS}
@@ -161,6 +163,8 @@ class WordsModel:
 
 def field_grams(said: pa.Table, field: str) -> Grams:
     """Words and pairs of one field. No letter sequences: they cost five times as much and add next to nothing."""
+    if field == "exchange":
+        return exchange(said["answer"], said["reaction"])
     return grams(said[field], letters=())
 
 
