@@ -13,9 +13,14 @@ import json
 import sys
 from pathlib import Path
 
-from bench import letsgo, simulated
+from bench import dbdc3, letsgo, simulated, uss
 
-WORKS = {"letsgo": letsgo.figures, "simulated": simulated.figures}
+WORKS = {
+    "letsgo": letsgo.figures,
+    "uss": uss.figures,
+    "dbdc3": dbdc3.figures,
+    "simulated": simulated.figures,
+}
 
 
 def main() -> int:

@@ -56,6 +56,20 @@ class Grams:
         each = np.vstack([np.asarray(self.counts @ weights), np.zeros((1, weights.shape[1]))])
         return np.asarray(each[self.text], dtype=np.float64)
 
+    def rarity(self) -> F64:
+        """How rare each column is among the texts that are not null, shape (columns,): log((1 + n) / (1 + texts that
+        have it)) + 1 (the inverse document frequency of Spärck Jones 1972, smoothed).
+        """
+        texts = np.bincount(self.text[self.text >= 0], minlength=self.counts.shape[0]).astype(np.float64)
+        present = csr_matrix((np.ones(self.counts.nnz), self.counts.indices, self.counts.indptr), self.counts.shape)
+        return np.asarray(np.log1p(texts.sum()) - np.log1p(present.T @ texts) + 1.0, dtype=np.float64)
+
+    def weighted(self, columns: F64) -> Grams:
+        """The same with each column times its weight, every row scaled to length 1 again."""
+        counts = self.counts.copy()
+        counts.data = (counts.data * columns[counts.indices]).astype(np.float32)
+        return Grams(_unit(counts), self.text)
+
     @property
     def _shape(self) -> tuple[int, int]:
         return len(self.text), self.counts.shape[1]
@@ -103,6 +117,49 @@ def grams(
     return Grams(_scaled(counts), np.where((text >= 0) & np.append(valid, False)[text], text, -1))
 
 
+def exchange(answer: pa.Array | pa.ChunkedArray, reaction: pa.Array | pa.ChunkedArray, bits: int = BITS) -> Grams:
+    """Count each word of an answer together with the first word of the reaction to it.
+
+    How a reaction begins says what it does (no, yes, thanks, a question), and whether that is bad depends on the
+    answer: "no" is trouble after a wrong choice and none after "anything else".
+
+    Parameters
+    ----------
+    answer, reaction : pyarrow.StringArray or DictionaryArray
+        Normalised, shape (n,). A row of which either is null is null.
+    bits : int
+        2 ** bits columns.
+    """
+    heard, said = distinct(answer), distinct(reaction)
+    begins = pc.list_element(pc.split_pattern(pa.array(strings(said.dictionary), pa.string()), " "), 0)
+    first = begins.dictionary_encode()
+    known = pc.and_(_known(heard), _known(said)).to_numpy(zero_copy_only=False)
+    at = heard.indices.fill_null(0).to_numpy().astype(np.int64)
+    begin = np.append(first.indices.to_numpy(), 0)[said.indices.fill_null(-1).to_numpy()].astype(np.int64)
+    pairs, text = np.unique((at * (len(first.dictionary) + 1) + begin)[known], return_inverse=True)
+    answers, begins_at = np.divmod(pairs, len(first.dictionary) + 1)
+
+    lists = pc.split_pattern(pa.array(strings(heard.dictionary), pa.string()), " ")
+    offsets = list_offsets(lists)
+    many = np.diff(offsets)[answers]
+    row = np.repeat(np.arange(len(pairs)), many)
+    word = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many) + np.repeat(offsets[answers], many)
+    words = lists.flatten().dictionary_encode()
+    hashes = hash64(strings(words.dictionary)).view(np.int64)[words.indices.to_numpy()[word]]
+    starts = hash64(strings(first.dictionary), "afterword/begins").view(np.int64)[begins_at][row]
+    column = (mix(starts, hashes).view(np.uint64) >> np.uint64(64 - bits)).astype(np.int64)
+    counts = csr_matrix((np.ones(len(row), np.float32), (row, column)), shape=(len(pairs), 1 << bits))
+    counts.sum_duplicates()
+    out = np.full(len(known), -1, np.int64)
+    out[known] = text
+    return Grams(_scaled(counts), out)
+
+
+def _known(text: pa.DictionaryArray) -> pa.Array:
+    """Where a dictionary-encoded text is not null; a null may stand in the dictionary too."""
+    return pc.fill_null(text.dictionary.is_valid().take(text.indices), False)
+
+
 def _pairs(owner: I64, hashes: I64, texts: int) -> tuple[I64, I64]:
     """Neighbouring words of each text, its beginning and end among them."""
     every = np.arange(texts)
@@ -131,6 +188,11 @@ def _letters(owner: I64, word: I64, vocabulary: npt.NDArray[np.object_], lengths
 def _scaled(counts: csr_matrix) -> csr_matrix:
     """Rows with logarithmic counts and length 1."""
     counts.data = np.log1p(counts.data)
+    return _unit(counts)
+
+
+def _unit(counts: csr_matrix) -> csr_matrix:
+    """Rows of length 1; one of nothing stays so."""
     length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
     per_row = np.repeat(np.maximum(length, 1e-12), np.diff(counts.indptr))
     counts.data = (counts.data / per_row).astype(np.float32)

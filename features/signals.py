@@ -35,9 +35,9 @@ from features.listed import candidate_lists
 from features.neighbours import masked, shift
 from features.pasted import pastes_error
 from features.rephrase import Ahead
-from features.said import Said, said
 from features.sentiment import sentiment
 from features.text import distinct, flat, is_true, token_count
+from features.texts import Texts, texts_of
 from features.timeline import SESSION_CAP, SESSION_GAP_S, Timeline, timeline
 from schemas.signals import SIGNALS
 
@@ -115,7 +115,7 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     options = options or SignalOptions()
     line = timeline(turns, options.session_gap, options.session_cap)
     hypotheses = flatten(turns["interpretations"])
-    texts = said(turns, line)
+    texts = texts_of(turns, line)
     ahead = rephrase.look_ahead(texts.utterance, line, options.rephrase_turns, options.rephrase_gap)
 
     columns = _keys(turns, hypotheses, line) | _logged(turns) | gaps.gaps(turns, line) | gaps.barge_in(turns, line)
@@ -132,7 +132,7 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     return SIGNALS.conform(pa.table(columns))
 
 
-def _in_words(texts: Said, known: dict[str, pa.Array], words: lexicon.Lexicon) -> dict[str, pa.Array]:
+def _in_words(texts: Texts, known: dict[str, pa.Array], words: lexicon.Lexicon) -> dict[str, pa.Array]:
     """Columns that hang on the language; `known` holds what was logged.
 
     `is_act` tells turns whose intent is an act of the dialog, not a request.
@@ -153,7 +153,7 @@ def _in_words(texts: Said, known: dict[str, pa.Array], words: lexicon.Lexicon) -
 
 
 def _user(
-    texts: Said, known: dict[str, pa.Array], line: Timeline, ahead: Sequence[Ahead], options: SignalOptions
+    texts: Texts, known: dict[str, pa.Array], line: Timeline, ahead: Sequence[Ahead], options: SignalOptions
 ) -> dict[str, pa.Array]:
     """What the user's words tell, whatever the language; `known` holds what hangs on it."""
     columns = rephrase.rephrase(texts.utterance, line, ahead)
@@ -168,7 +168,7 @@ def _user(
     return columns
 
 
-def _system(texts: Said, known: dict[str, pa.Array], line: Timeline) -> dict[str, pa.Array]:
+def _system(texts: Texts, known: dict[str, pa.Array], line: Timeline) -> dict[str, pa.Array]:
     """What the system's words tell, and how its answer fared."""
     columns = system_repeat.system_repeat(texts.prompt, texts.response, line)
     columns["confirmation"] = acts.confirmation(
@@ -182,7 +182,7 @@ def _system(texts: Said, known: dict[str, pa.Array], line: Timeline) -> dict[str
 
 
 def _candidates(
-    texts: Said,
+    texts: Texts,
     known: dict[str, pa.Array],
     line: Timeline,
     ahead: Sequence[Ahead],

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from features.hashing import strings
 from features.interpretation import hex_id, list_offsets
 from features.projection import projections
+from features.said import said
 from features.text import flat
 from models.blame import blame
 from models.chain import Chain
@@ -51,7 +52,8 @@ def judge(
     Parameters
     ----------
     turns, signals : pyarrow.Table
-        Turn and Signals rows of the same turns in the same (total) order; of the turns at least `TURN_READS`.
+        Turn and Signals rows of the same turns in the same (total) order; of the turns at least `TURN_READS`, and
+        `features.said.READS` by models with words.
     models : Models
     reviews : Reviews, optional
         What reviewers called right: accepted where it is another candidate than the best, and no other is.
@@ -66,7 +68,8 @@ def judge(
     fold = subject_folds(signals["subject_id"], models.options.folds)
     table = candidate_table(signals, models.prior, fold, models.chain)
     design = turn_design(signals, table)
-    p_defect = rounded(models.defect.predict(design, fold))
+    seen = models.defect.seen(design, _said(turns, signals, models), fold)
+    p_defect = rounded(models.defect.predict(seen, fold))
     limits = models.threshold.look_up(signals["domain"])
     is_defect = p_defect >= limits.value
     reviewed = (reviews or Reviews({})).of_candidates(signals, table)
@@ -80,7 +83,7 @@ def judge(
     p_correct = _as_reviewed(table, p_correct, reviewed, signals.num_rows)
     choice = best_alternative(table, p_correct, signals.num_rows)
     blamed = blame(signals, table, choice, is_defect, models.chain)
-    reasons = _reasons(models, design, fold, is_defect)
+    reasons = _reasons(models, seen, fold, is_defect)
     judgements = _judgements(signals, models.defect_id, p_defect, limits, blamed, reasons)
     return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice, reviewed)
 
@@ -92,13 +95,17 @@ def _as_reviewed(table: CandidateTable, p_correct: F64, reviewed: Mask, turns: i
     return np.where(settled[table.turn], reviewed.astype(np.float64), p_correct)
 
 
-def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
+def _said(turns: pa.Table, signals: pa.Table, models: Models) -> pa.Table | None:
+    return None if models.defect.words is None else said(turns, signals)
+
+
+def contributions(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[Design, F64]:
     """What the defect model sees of turns, and what each feature adds to their log-odds before calibration.
 
     Parameters
     ----------
-    signals : pyarrow.Table
-        n Signals rows.
+    turns, signals : pyarrow.Table
+        Rows of the same n turns, as for `judge`.
     models : Models
 
     Returns
@@ -110,6 +117,7 @@ def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
     design = turn_design(signals, candidate_table(signals, models.prior, fold, models.chain))
+    design = models.defect.seen(design, _said(turns, signals, models), fold)
     return design, models.defect.folds.contributions(design, fold)
 
 

@@ -16,6 +16,7 @@ from models.defect import DefectModel
 from models.prior import Prior
 from models.thresholds import Thresholds
 from models.training import Models, TrainOptions, canonical
+from models.words import WordsModel
 
 FORMAT: Final = "afterword-models/2"
 
@@ -31,7 +32,7 @@ def dumps(models: Models) -> bytes:
             "format": FORMAT,
             "prior": models.prior.plain(),
             "chain": models.chain.plain() if models.chain else None,
-            "defect": asdict(models.defect),
+            "defect": models.defect.plain(),
             "correction": asdict(models.correction),
             "threshold": asdict(models.threshold),
             "tau": asdict(models.tau),
@@ -66,7 +67,9 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         raise ModelFileError(f"not a model file of format {FORMAT}; run `afterword train` again")
     return Models(
         prior=Prior.from_plain(held["prior"]),
-        defect=DefectModel(_folds(held["defect"]), BetaCalibration(**held["defect"]["calibration"])),
+        defect=DefectModel(
+            _folds(held["defect"]), BetaCalibration(**held["defect"]["calibration"]), _words(held["defect"])
+        ),
         correction=CorrectionModel(_folds(held["correction"]), BetaCalibration(**held["correction"]["calibration"])),
         threshold=_thresholds(held["threshold"]),
         tau=_thresholds(held["tau"]),
@@ -74,6 +77,11 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         report=held["report"],
         chain=Chain.from_plain(held["chain"]) if held.get("chain") else None,
     )
+
+
+def _words(held: dict[str, Any]) -> WordsModel | None:
+    words = held.get("words")
+    return None if words is None else WordsModel.from_plain(words)
 
 
 def _folds(held: dict[str, Any]) -> FoldModel:

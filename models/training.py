@@ -63,6 +63,10 @@ class TrainOptions:
     correction_rows : int
         At most so many candidates are learned from, all of a turn or none; a turn has several, and more of them cost
         time without telling more.
+    words : bool
+        Whether the defect model also learns the words of utterance, answer and reaction (`models.words`). They tell
+        much where users type or speak freely and people's labels are at hand; what is learned is of this log's
+        domains, and the model file then holds weights of hashed words.
     """
 
     folds: int = 5
@@ -75,6 +79,7 @@ class TrainOptions:
     weak_threshold: float = 0.5
     weak_tau: float = 0.6
     correction_rows: int = 30_000
+    words: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ class Models:
         return {
             "prior": self.prior.plain(),
             "chain": chain,
-            "defect": asdict(self.defect),
+            "defect": self.defect.plain(),
             "threshold": asdict(self.threshold),
         }
 
@@ -199,7 +204,13 @@ def _exclusive(candidates: CandidateTable, right: F64, turns: int) -> F64:
     return np.where(follows, 0.0, right)
 
 
-def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None, chain: Chain | None = None) -> Models:
+def train(
+    signals: pa.Table,
+    gold: pa.Table,
+    options: TrainOptions | None = None,
+    chain: Chain | None = None,
+    said: pa.Table | None = None,
+) -> Models:
     """Fit the defect and the correction model, calibrate them, and choose and certify their thresholds.
 
     With gold, the latest `certify_share` of the gold turns, and every turn from then on, is left out of the fit;
@@ -214,13 +225,19 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     options : TrainOptions, optional
     chain : Chain, optional
         Reformulations of all users, counted before `certified_from`; goes with the models.
+    said : pyarrow.Table, optional
+        Said rows of the same turns in the same order; wanted with `options.words`, else not read.
 
     Raises
     ------
     models.boost.TrainingError
         If the rows cannot give a model (one class only, gold that is no share, no gold though it alone was asked for).
+    ValueError
+        If `options.words` is set and there are no Said rows.
     """
     options = options or TrainOptions()
+    if options.words and said is None:
+        raise ValueError("train.words wants the Said rows of the turns (features.said.said)")
     table = training_table(signals, gold, options.folds, options.certify_share, chain)
     early = table.early
     weak = _weak(table, early, options)
@@ -230,7 +247,15 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     right, fit_candidates = _taught(table.right, learned, options)
     (defect, p_defect), (correction, p_correct) = at_once(
         lambda: fit_defect(
-            table.turns, wrong, weak, fit_turns, table.fold, options.folds, options.weak_weight, options.seed
+            table.turns,
+            wrong,
+            weak,
+            fit_turns,
+            table.fold,
+            options.folds,
+            options.weak_weight,
+            options.seed,
+            said if options.words else None,
         ),
         lambda: fit_correction(
             table.candidate_rows,

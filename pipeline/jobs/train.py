@@ -6,8 +6,10 @@ from dataclasses import asdict
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from features.text import flat
 from features.timeline import ORDER
 from models.boost import TrainingError
 from models.certify import Threshold
@@ -24,7 +26,7 @@ from pipeline.jobs.ingest import GOLD_FILES, tell_unknown
 from pipeline.transforms.chain import CountEdges, KnownEdges
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
 from pipeline.workspace import Workspace
-from schemas import EDGE, GOLD, SIGNALS
+from schemas import EDGE, GOLD, SAID, SIGNALS
 
 MODEL_FILE = "models.json"
 EDGES_FILE = "edges.parquet"
@@ -48,9 +50,10 @@ def run(context: Context) -> None:
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
     chain = _chain(context, rows, gold)
+    said = _said(context, rows) if context.config.train.words else None
     tally.say(f"fitting on {rows.num_rows:,} rows")
     try:
-        models = train(rows, gold, context.config.train, chain)
+        models = train(rows, gold, context.config.train, chain, said)
     except TrainingError as error:
         raise InputError(
             f"{rows.num_rows:,} turns of {len(rows['subject_id'].unique()):,} users cannot train a model: {error}. "
@@ -100,6 +103,12 @@ def _rounded(threshold: Threshold) -> dict[str, object]:
     return {k: round(v, DECIMALS) if isinstance(v, float) else v for k, v in asdict(threshold).items()}
 
 
+def _said(context: Context, rows: pa.Table) -> pa.Table:
+    """Said rows in the order of the Signals rows."""
+    held = context.workspace.read("train", "said", SAID)
+    return held.take(pc.index_in(flat(rows["turn_id"]), value_set=flat(held["turn_id"])))
+
+
 def _chain(context: Context, rows: pa.Table, gold: pa.Table) -> Chain:
     """Count how the users of all buckets went on, before what the thresholds are proved on, and solve the chain."""
     workspace, config = context.workspace, context.config
@@ -145,7 +154,8 @@ def _sample(context: Context) -> None:
     limit = cut(histogram, context.config.sample.train_rows)
 
     def keep(pipeline: beam.Pipeline) -> None:
-        rows = KeepSessions(turns, signals, workspace.table("train", "rows"), limit, context.threads)
+        said = workspace.table("train", "said") if context.config.train.words else None
+        rows = KeepSessions(turns, signals, workspace.table("train", "rows"), limit, context.threads, said)
         _ = numbers(pipeline, buckets) | "Keep" >> beam.ParDo(rows)
 
     context.run(keep)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import strings
+from features.said import READS as READS_SAID
 from features.signals import READS, SignalOptions, signals
 from models.judge import TURN_READS, judge
 from models.review import Reviews
@@ -100,7 +101,8 @@ class JudgeTurns(SideBySide):
 
     def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, list(TURN_READS))
+        columns = list(TURN_READS) + [c for c in READS_SAID if self._models.defect.words and c not in TURN_READS]
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, columns)
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         done = []
         for start, length in pieces(table["session_id"]):

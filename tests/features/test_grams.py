@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.grams import grams
+from features.grams import exchange, grams
 from features.text import normalise
 
 
@@ -60,3 +61,30 @@ def test_columns_are_pinned() -> None:
 
 
 PINNED = [12835, 35218, 39408, 60962, 65504]
+
+
+def test_an_exchange_counts_the_first_word_after_each_of_the_answer_s() -> None:
+    answers = pa.array(["which day", "which day", "anything else", None, "which day", "which day"])
+    reactions = pa.array(["no monday", "no", "no", "no", None, "yes"])
+    held = exchange(answers, reactions)
+    assert held.text.tolist()[3:5] == [-1, -1]
+    rows = held.matrix().toarray()
+    np.testing.assert_array_equal(rows[0], rows[1])
+    assert (rows[0] > 0).sum() == 2
+    # Another word begins, or another answer was heard: nothing in common.
+    assert rows[0] @ rows[5] == 0.0 and rows[0] @ rows[2] == 0.0
+
+
+def test_an_exchange_of_nothing_is_empty() -> None:
+    none = exchange(pa.array([], pa.string()), pa.array([], pa.string()))
+    assert none.matrix().shape[0] == 0
+    assert exchange(pa.nulls(2, pa.string()), pa.array(["a", "b"])).text.tolist() == [-1, -1]
+
+
+def test_a_rare_word_weighs_more() -> None:
+    held = grams(pa.array(["please rome", "please oslo", "please lima", None]), pairs=False, letters=())
+    rarity = held.rarity()
+    weighted = held.weighted(rarity).matrix().toarray()[0]
+    assert np.unique(np.round(rarity[weighted > 0], 6)).tolist() == np.round([1.0, np.log(4 / 2) + 1], 6).tolist()
+    assert abs((weighted**2).sum() - 1.0) < 1e-6
+    assert weighted[weighted > 0].max() / weighted[weighted > 0].min() == pytest.approx(np.log(2) + 1, rel=1e-5)
