@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,6 +52,11 @@ class AuditOptions:
     spread: float = 0.5
     power: float = 0.5
     seed: int = 0
+
+    @property
+    def smallest(self) -> int:
+        """The least n that gives every turn a chance: `fewest` of each decision within `spread`."""
+        return math.ceil(len(DECISIONS) * self.fewest / self.spread)
 
 
 def allocate(sizes: I64, n: int, least: int, power: float) -> I64:

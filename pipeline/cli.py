@@ -204,14 +204,16 @@ def _audit(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     from pipeline.errors import ConfigError
 
     out = arguments.out.rstrip("/") or "/"
-    if arguments.n < 1:
-        raise ConfigError(f"audit: --n {arguments.n}: at least 1 is wanted")
+    options = AuditOptions(n=arguments.n, seed=arguments.seed)
+    if arguments.n < options.smallest:
+        raise ConfigError(
+            f"audit: --n {arguments.n}: at least {options.smallest} is wanted, or some turns have no chance"
+        )
     if arguments.read:
         found, text = read_audit(out, arguments.read), figures_text
     else:
         named = arguments.form or ["all"]
         forms = tuple(name for name in FORMS if name in named or "all" in named)
-        options = AuditOptions(n=arguments.n, seed=arguments.seed)
         found, text = draw_audit(out, options, arguments.to, forms), drawn_text
     print(storage.readable_json(found).decode() if arguments.json else text(found), end="" if arguments.json else "\n")
     return 0

@@ -27,8 +27,6 @@ from schemas import GOLD as LABELS
 
 # Bytes of our tables that a stored byte becomes, by rule of thumb; only the number of buckets follows from it.
 _EXPANSION: Final = {"packed": 8, "plain": 1}
-# Table of the labels that were read from files of their own.
-GOLD_FILES: Final = "gold_files"
 # What a turn with a short n-best comes to.
 _ROW_BYTES: Final = 1_024
 
@@ -117,11 +115,10 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
     write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
 
 
-def _keep_gold(context: Context, labels: GoldFiles) -> dict[str, object]:
-    """Write the labels of files beside those of the logs; gives what is to be told of them."""
-    workspace = context.workspace
+def _keep_gold(context: Context, labels: GoldFiles, buckets: int) -> dict[str, object]:
+    """Write the labels of files beside those of the logs, as one bucket more; gives what is to be told of them."""
     if labels.table.num_rows:
-        write_bucket(workspace.table("ingest", GOLD_FILES), 0, labels.table, LABELS)
+        write_bucket(context.workspace.table("ingest", "gold"), buckets, labels.table, LABELS)
     return {"inputs": labels.inputs, "labels": labels.table.num_rows, "unknown": tell_unknown(context, labels)}
 
 
@@ -172,7 +169,7 @@ def _finish(context: Context, found: Found, format: str, buckets: int, labels: G
             "config": {"ingest": context.config.resolved()["ingest"]},
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
-            "gold": _keep_gold(context, labels),
+            "gold": _keep_gold(context, labels, buckets),
             "gates": [gate],
         },
     )

@@ -22,7 +22,7 @@ from pipeline import storage, tally
 from pipeline.errors import InputError
 from pipeline.gold import SUFFIXES, GoldFiles, merged, of_files
 from pipeline.jobs.context import Context, numbers
-from pipeline.jobs.ingest import GOLD_FILES, tell_unknown
+from pipeline.jobs.ingest import tell_unknown
 from pipeline.transforms.chain import CountEdges, KnownEdges
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
 from pipeline.workspace import Workspace
@@ -90,8 +90,7 @@ def audited(workspace: Workspace, only: frozenset[str] | None = None) -> GoldFil
 
 def labels(workspace: Workspace, held: GoldFiles) -> pa.Table:
     """All that is learned from: labels of the logs, of the files that ingest was given, and of audits."""
-    tables = [workspace.read("ingest", name, GOLD) for name in ("gold", GOLD_FILES)]
-    return merged([*tables, held.table])
+    return merged([workspace.read("ingest", "gold", GOLD), held.table])
 
 
 def _facts(thresholds: Thresholds) -> dict[str, object]:

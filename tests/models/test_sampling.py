@@ -33,7 +33,9 @@ def test_an_allocation_adds_up_and_never_asks_for_more_than_there_is(sizes: np.n
     assert (drawn <= sizes).all() and (drawn >= 0).all()
 
 
-@given(st.lists(st.tuples(*[st.integers(0, 400)] * 3), min_size=1, max_size=200), st.integers(12, 300))
+@given(
+    st.lists(st.tuples(*[st.integers(0, 400)] * 3), min_size=1, max_size=200), st.integers(AuditOptions().smallest, 300)
+)
 def test_every_turn_has_a_chance_however_many_domains_there_are(sizes: list[tuple[int, int, int]], n: int):
     options = AuditOptions(n=n)
     table = np.array(sizes, np.int64)

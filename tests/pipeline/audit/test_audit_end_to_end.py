@@ -287,7 +287,7 @@ def test_the_next_training_learns_from_the_answers(simulated: Path, read: dict[s
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("audit", "--n", "0"), 2, "at least 1"),
+        (("audit", "--n", "11"), 2, "at least 12"),
         (("audit", "--form", "paper"), 2, "invalid choice"),
         (("audit", "--read", "none.csv"), 3, "no such file"),
         (("evaluate",), 2, "--gold"),
