@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from bench import blame, lodo
+from bench import blame, by_domain, lodo
 from features.interpretation import flatten, hex_id
 from models.metrics import ap, auc
 from pipeline.config import Config
@@ -29,7 +29,9 @@ from simulator.simulate import simulate
 TURNS: Final = 60_000
 # Not the seed that the simulator's rates were settled with.
 SEED: Final = 2026
+# Turns for the figures of unseen domains, and those that are labelled for the figures of thresholds.
 LODO_TURNS: Final = 20_000
+LABELLED: Final = 24_000
 
 
 def figures(_: Path) -> dict[str, float]:
@@ -43,7 +45,8 @@ def figures(_: Path) -> dict[str, float]:
         judged = _table(out / "stages" / "label" / "judgements").set_index("turn_id").join(truth, lsuffix="_judged")
         signals = ds.dataset(out / "stages" / "signals" / "signals", exclude_invalid_files=False).to_table()
         score = pd.Series(signals["top_score"].to_pandas().to_numpy(), signals["turn_id"].to_pandas())
-        turns = _table(out / "stages" / "ingest" / "turns", ["turn_id", "utterance", "interpretations"])
+        names = ["turn_id", "utterance", "interpretations"]
+        turns = ds.dataset(out / "stages" / "ingest" / "turns", exclude_invalid_files=False).to_table(columns=names)
         chosen = _table(out / "stages" / "label" / "corrections", ["turn_id", "candidate_id", "source", "accepted"])
         examples = ds.dataset(Path(result["release"]) / "lineage" / "data").to_table()
     chosen["right"] = chosen["candidate_id"] == truth["candidate_id"].reindex(chosen["turn_id"]).to_numpy()
@@ -56,9 +59,14 @@ def figures(_: Path) -> dict[str, float]:
         "corrections.precision": float(right.mean()),
         **_by_source(chosen),
         **_examples(examples, truth),
-        **_prefixed("blame", _blame(judged, turns.set_index("turn_id").reindex(judged.index))),
+        **_prefixed("blame", _blame(judged, turns.to_pandas().set_index("turn_id").reindex(judged.index))),
         **_prefixed("lodo", _unseen(signals, truth)),
+        **_prefixed("thresholds", by_domain.figures(turns, signals, _wrong(signals, truth), LABELLED)),
     }
+
+
+def _wrong(signals: pa.Table, truth: pd.DataFrame) -> Any:
+    return truth["wrong"].reindex(signals["turn_id"].to_pylist()).to_numpy(np.float64)
 
 
 def _prefixed(name: str, figures: dict[str, float]) -> dict[str, float]:
@@ -77,7 +85,7 @@ def _unseen(signals: pa.Table, truth: pd.DataFrame) -> dict[str, float]:
     few = signals.slice(0, LODO_TURNS)
     last = few["session_id"][-1]
     few = few.filter(pc.not_equal(few["session_id"], last)).combine_chunks()
-    return lodo.figures(few, truth["wrong"].reindex(few["turn_id"].to_pylist()).to_numpy(np.float64))
+    return lodo.figures(few, _wrong(few, truth))
 
 
 def _table(folder: Path, columns: list[str] | None = None) -> pd.DataFrame:

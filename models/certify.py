@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from features.hashing import hash64
 from models.calibration import fit_beta
@@ -104,10 +105,24 @@ def estimate_each(score: F64, truth: F64, wished: float, fallback: float) -> flo
 
 def one_per_subject(subjects: npt.NDArray[np.object_], turn_ids: npt.NDArray[np.object_]) -> npt.NDArray[np.int64]:
     """One row of each subject, the one whose turn id hashes lowest, so that rows are independent."""
-    order = np.lexsort((hash64(turn_ids, "afterword/pick/1"), subjects))
-    first = np.ones(len(order), bool)
-    first[1:] = subjects[order][1:] != subjects[order][:-1]
-    return np.sort(order[first])
+    order, subject = _by_subject(subjects, turn_ids)
+    return np.sort(order[_first(subject)])
+
+
+def _by_subject(
+    subjects: npt.NDArray[np.object_], turn_ids: npt.NDArray[np.object_]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows by subject, then by the hash of the turn id; and the number of each one's subject, shape (n,)."""
+    number = pd.factorize(subjects)[0]
+    order = np.lexsort((hash64(turn_ids, "afterword/pick/1"), number))
+    return order, number[order]
+
+
+def _first(subject: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """The first row of each run of one subject."""
+    first = np.ones(len(subject), bool)
+    first[1:] = subject[1:] != subject[:-1]
+    return first
 
 
 def certify(
@@ -135,9 +150,11 @@ def certify(
         The threshold to use; the proved one stands beside it.
     """
     passed: Threshold | None = None
+    # Sorted once: a cut leaves rows out and keeps the order.
+    order, subject = _by_subject(subjects, turn_ids)
     for cut in (c for c in GRID if c >= estimated):
-        taken = np.flatnonzero(score >= cut)
-        rows = taken[one_per_subject(subjects[taken], turn_ids[taken])]
+        taken = np.flatnonzero(score[order] >= cut)
+        rows = order[taken[_first(subject[taken])]]
         if len(rows) < least_labels(wished):
             continue
         right = int(truth[rows].sum())

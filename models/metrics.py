@@ -61,3 +61,10 @@ def clopper_pearson_low(right: int, total: int, confidence: float = 0.95) -> flo
     if right == 0:
         return 0.0
     return float(beta.ppf(1.0 - confidence, right, total - right + 1))
+
+
+def clopper_pearson_high(right: int, total: int, confidence: float = 0.95) -> float:
+    """One-sided upper confidence bound of a proportion; 1 with nothing wrong."""
+    if right == total:
+        return 1.0
+    return float(beta.ppf(confidence, right + 1, total - right))

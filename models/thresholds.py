@@ -5,8 +5,9 @@ What a domain gets, the first that holds:
 1. `domain`: its own later gold, one turn a subject, proves the wished precision (`models.certify.certify`).
 2. `pooled`: the later gold of the domains without a proof of their own proves it for them together. That is a statement
    about their mixture as it was labelled, not about each.
-3. `abstain`: its gold is enough for a proof, and no threshold reaches the wish: nothing is taken.
-4. `estimated`: chosen on earlier gold, its own where it has enough, else pooled; not proved.
+3. `abstain`: its gold is enough for a proof, or refutes the pooled threshold, and no threshold reaches the wish:
+   nothing is taken.
+4. `estimated`: chosen on earlier gold, its own where it has enough or that refutes the pooled one; not proved.
 5. `option`: there is no gold, or too little to tell; an option says it.
 
 A domain that training has not seen is `unknown`: it gets the pooled threshold and is never certified.
@@ -28,7 +29,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.text import flat
-from models.certify import Threshold, certify, least_labels
+from models.certify import CONFIDENCE, Threshold, certify, least_labels, one_per_subject
+from models.metrics import clopper_pearson_high
 from schemas.judgement import NO_DOMAIN
 
 F64 = npt.NDArray[np.float64]
@@ -122,8 +124,8 @@ class Scored:
 def fit_thresholds(rows: Scored, wished: float, option: float, by: Estimator) -> Thresholds:
     """Estimate thresholds on earlier gold, then prove them on later gold.
 
-    Gold is enough for a domain where it would suffice for a proof without an error: `least_labels` subjects with a
-    turn at or above `option`.
+    A domain has a threshold of its own where its earlier gold would suffice for a proof without an error
+    (`least_labels` subjects with a turn at or above `option`), or where it refutes the pooled one with 95% confidence.
 
     Parameters
     ----------
@@ -135,7 +137,7 @@ def fit_thresholds(rows: Scored, wished: float, option: float, by: Estimator) ->
     by : callable
         `models.certify.estimate` or `estimate_each`.
     """
-    pooled = _estimated(rows, rows.known, wished, option, by) or Threshold(option, wished, basis="option")
+    pooled = _estimated(rows, rows.known, wished, by) or _without(rows, wished, option)
     found = dict.fromkeys(sorted(set(rows.domain[rows.early].tolist())), pooled)
     for name in found.keys() & set(rows.domain[rows.known].tolist()):
         found[name] = _of_domain(rows, rows.domain == name, wished, option, pooled, by)
@@ -151,20 +153,38 @@ def fit_thresholds(rows: Scored, wished: float, option: float, by: Estimator) ->
 
 
 def _of_domain(rows: Scored, of: Mask, wished: float, option: float, pooled: Threshold, by: Estimator) -> Threshold:
-    """The threshold that a domain's own gold gives; the pooled one where it is too little."""
+    """The threshold that a domain's own gold gives; the pooled one where it is too little and does not refute it."""
     at = of & rows.known
-    chosen = (_estimated(rows, at, wished, option, by) if _enough(rows, at, wished, option) else None) or pooled
+    tells = _enough(rows, at, wished, option) or _refutes(rows, at, pooled)
+    chosen = (_estimated(rows, at, wished, by) or Threshold(ABSTAIN, wished, basis="abstain")) if tells else pooled
     proved = _proved(rows, at & ~rows.early, chosen)
     return chosen if proved.certified_at is None else replace(proved, basis="domain")
 
 
-def _estimated(rows: Scored, known: Mask, wished: float, option: float, by: Estimator) -> Threshold | None:
-    """What some earlier rows of gold say: a threshold, or to abstain; None where they are too few to tell."""
+def _estimated(rows: Scored, known: Mask, wished: float, by: Estimator) -> Threshold | None:
+    """The threshold that some earlier rows of gold give; None where none reaches the wish."""
     at = known & rows.early
     value = by(rows.score[at], rows.truth[at], wished, np.nan)
-    if not np.isnan(value):
-        return Threshold(value, wished)
-    return Threshold(ABSTAIN, wished, basis="abstain") if _enough(rows, known, wished, option) else None
+    return None if np.isnan(value) else Threshold(value, wished)
+
+
+def _refutes(rows: Scored, known: Mask, pooled: Threshold) -> bool:
+    """Whether the earlier of some rows of gold, one turn a subject, show that the pooled threshold misses the wish.
+
+    A domain that is unlike the others would otherwise hide among them. Later gold is not asked, so that the proof on it
+    stays one.
+    """
+    taken = np.flatnonzero(known & rows.early & (rows.score >= pooled.value))
+    picked = taken[one_per_subject(rows.subject[taken], rows.turn_id[taken])]
+    right = int((rows.truth[picked] >= 0.5).sum())
+    return clopper_pearson_high(right, len(picked), CONFIDENCE) < pooled.wished
+
+
+def _without(rows: Scored, wished: float, option: float) -> Threshold:
+    """Where no threshold reaches the wish: nothing is taken, if there is enough gold to say so."""
+    if _enough(rows, rows.known, wished, option):
+        return Threshold(ABSTAIN, wished, basis="abstain")
+    return Threshold(option, wished, basis="option")
 
 
 def _enough(rows: Scored, known: Mask, wished: float, option: float) -> bool:

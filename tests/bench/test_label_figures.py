@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from build import interpretation, turns
 
-from bench import lodo
+from bench import by_domain, lodo
 from bench.ablation import GROUPS, OTHER, Study, ablate, group_of, table, without
 from bench.blame import figures, truth_of_blame
 from bench.weak import aggregations
@@ -95,11 +95,12 @@ def _traffic(seed=0, users=220):
             act = interpretation("negate" if missed else "thank", 0.9, domain)
             rows.append(common | {"sequence": 2 * step + 1, "at": 20.0 * step + 9, "utterance": said, "nbest": [act]})
             wrong += [missed, False]
-    return signals(turns(*(r | {"turn_id": f"t{k:05d}"} for k, r in enumerate(rows)))), np.array(wrong, float)
+    table = turns(*(r | {"turn_id": f"t{k:05d}"} for k, r in enumerate(rows)))
+    return table, signals(table), np.array(wrong, float)
 
 
 def test_unseen_domains_are_scored_by_models_of_others():
-    rows, wrong = _traffic()
+    _, rows, wrong = _traffic()
     found = lodo.figures(rows, wrong)
     assert found["domains"] == 5.0
     assert found["gold.auc"] > 0.9 and found["weak.auc"] > 0.8
@@ -108,7 +109,21 @@ def test_unseen_domains_are_scored_by_models_of_others():
 
 
 def test_each_way_to_put_votes_together_has_its_figures():
-    rows, wrong = _traffic(users=40)
+    _, rows, wrong = _traffic(users=40)
     found = aggregations(turn_design(rows), wrong, np.ones(len(wrong), bool))
     assert found["functions"] >= 2 and 0.0 < found["voted"] <= 1.0
     assert found["waterfall.auc"] > 0.8 and found["dawid_skene.auc"] > 0.8 and found["vote.auc"] > 0.8
+
+
+def test_the_precision_of_what_is_taken_is_that_of_users_not_learned_from():
+    table, rows, wrong = _traffic()
+    found = by_domain.figures(table, rows, wrong, 900)
+    assert 0.8 < found["taken.precision"] <= 1.0 and 0.3 < found["taken.recall"] <= 1.0
+    assert found["taken.baseline.precision"] > 0.8
+
+
+def test_the_worst_domain_is_one_of_those_with_turns_enough():
+    domain = ["a"] * 40 + ["b"] * 30 + [None] * 29
+    taken = pd.DataFrame({"domain": domain, "wrong": [1.0] * 40 + [0.5] * 30 + [0.0] * 29})
+    found = by_domain._precision("taken", taken, 110.0)
+    assert found == {"taken.precision": pytest.approx(55 / 99), "taken.recall": 0.5, "taken.worst": 0.5}

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.metrics import clopper_pearson_low, ece, ece_floor, reliability
+from models.metrics import clopper_pearson_high, clopper_pearson_low, ece, ece_floor, reliability
 
 
 def test_clopper_pearson_needs_29_labels_without_an_error_for_090():
@@ -61,3 +61,8 @@ def test_the_floor_is_the_mean_ece_of_labels_drawn_from_the_scores():
     p = np.random.default_rng(5).random(101)
     drawn = [(generator.random(101) < p).astype(float) for _ in range(20)]
     assert ece_floor(p, draws=20) == pytest.approx(np.mean([ece(truth, p) for truth in drawn]))
+
+
+def test_the_two_bounds_mirror_each_other():
+    assert clopper_pearson_high(3, 9) == pytest.approx(1.0 - clopper_pearson_low(6, 9))
+    assert clopper_pearson_high(9, 9) == clopper_pearson_high(0, 0) == 1.0

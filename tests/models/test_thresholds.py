@@ -57,6 +57,14 @@ def test_a_domain_that_is_proved_lends_nothing_to_the_others():
     assert found.domains["few"].certified_at is None and found.pooled.certified_at is None
 
 
+def test_a_domain_that_is_unlike_the_others_does_not_hide_among_them():
+    parts = [(name, 20, 0.8, 1.0) for name in "abcdefghij"]
+    # Eight earlier labels, two of them right, are too few for a threshold, and enough to refute the others'.
+    found = fit(*parts, ("bad", 16, 0.8, 0.25))
+    assert found.domains["bad"].basis == "abstain" and found.domains["a"].basis == "pooled"
+    assert found.pooled.precision == 1.0
+
+
 def test_each_domain_has_its_own_threshold():
     found = fit(
         ("easy", 200, 0.6, 1.0), ("easy", 200, 0.2, 0.0), ("hard", 200, 0.9, 1.0), ("hard", 200, 0.6, 0.5)

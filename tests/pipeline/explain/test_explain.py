@@ -293,7 +293,7 @@ def test_a_correction_of_the_real_calls(letsgo: Path, tmp_path: Path, told: Any,
     found = told(out, row["turn_id"])
     assert found["candidates"][0]["accepted"] and found["judgement"]["is_defect"]
     said = text(out, row["turn_id"])
-    assert ">!" in said and "Learned from gold." in said
+    assert ">!" in said and "Learned from gold." in " ".join(said.split())
     held = example(out, kind="correction")
     told_of = " ".join(text(out, held["example_id"]).split())
     assert f'"{held["utterance"]}" -> bus/' in told_of and "judgements: 14 of 14 hold" in told_of
