@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from features.timeline import ORDER
 from models.boost import TrainingError
 from models.certify import Threshold
-from models.chain import Chain, fit_chain
+from models.chain import Chain
+from models.chain_fit import fit_chain
 from models.correction import DECIMALS
 from models.store import dumps
 from models.training import certified_from, train, wrong_gold

@@ -12,8 +12,10 @@ from build import interpretation, turns
 from features.interpretation import flatten
 from features.lexicon import load
 from features.signals import signals
-from models.chain import Chain, ChainOptions, add_edges, count_edges, fit_chain, known_edges, words_start
+from models.chain import Chain, ChainOptions, words_start
+from models.chain_fit import fit_chain
 from models.design import OF_CHAIN, candidate_table, turn_design
+from models.edges import add_edges, count_edges, known_edges
 from models.judge import _frames, _interpretations, _sources
 from models.leading import leading_of
 from models.reformulation import moves
