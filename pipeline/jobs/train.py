@@ -13,7 +13,8 @@ from features.text import flat
 from features.timeline import ORDER
 from models.boost import TrainingError
 from models.certify import Threshold
-from models.chain import Chain, fit_chain
+from models.chain import Chain
+from models.chain_fit import fit_chain
 from models.correction import DECIMALS
 from models.store import dumps
 from models.thresholds import Thresholds

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from features.hashing import mix, strings
 from features.interpretation import list_offsets
 from features.lexicon import load as load_lexicon
 from features.text import flat
-from models.chain import add_edges, count_edges, known_edges
-from models.folds import subject_folds
+from models.edges import add_edges, edges_of, known_edges
 from models.leading import leading
-from models.reformulation import READS, moves
+from models.reformulation import READS
 from pipeline import storage, tally
 from pipeline.transforms.sample import learnable
 from pipeline.transforms.shuffle import split
@@ -73,21 +70,10 @@ class CountEdges(SideBySide):
     def work(self, bucket: int) -> list[tuple[int, pa.Table]]:
         """One bucket."""
         table, reading = _read(bucket_path(self._signals, bucket))
-        found = moves(table, reading, load_lexicon(self._language), self._gap)
-        allowed = learnable(self._turns, bucket) & self._early(table)
-        counted = np.flatnonzero(allowed[found.row] & ((found.following < 0) | allowed[found.following]))
-        row, following = found.row[counted], found.following[counted]
-        words = table["utterance_id"].fill_null(0).to_numpy()
-        subject = pd.factorize(strings(table["subject_id"]))[0].astype(np.int64)
-        edges = count_edges(
-            subject=subject[row],
-            fold=subject_folds(table["subject_id"], self._folds)[row],
-            words=words[row],
-            reading=reading[row],
-            target=found.target[counted],
-            well=found.well[counted],
-            meaning=self._meanings(bucket, following),
-        )
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations"])
+        counted = learnable(self._turns, bucket) & self._early(table)
+        lexicon = load_lexicon(self._language)
+        edges = edges_of(table, reading, turns["interpretations"], counted, lexicon, self._folds, self._gap)
         tally.add(table.num_rows)
         return list(_parts(edges))
 
@@ -96,17 +82,6 @@ class CountEdges(SideBySide):
             return np.ones(table.num_rows, bool)
         start = table["event_time"].to_pandas().groupby(strings(table["session_id"])).transform("min")
         return (start < self._before).to_numpy()
-
-    def _meanings(self, bucket: int, following: I64) -> npt.NDArray[np.object_]:
-        """What each reformulation was taken for, as JSON; None where there is none."""
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations"])
-        lists = flat(turns["interpretations"])
-        has = np.flatnonzero(following >= 0)
-        rows, inverse = np.unique(following[has], return_inverse=True)
-        leads = lists.flatten().take(pa.array(list_offsets(lists)[rows]))
-        out = np.full(len(following), None, dtype=object)
-        out[has] = np.array([_json(lead) for lead in leads.to_pylist()], dtype=object)[inverse]
-        return out
 
 
 def _read(path: str) -> tuple[pa.Table, I64]:
@@ -117,16 +92,6 @@ def _read(path: str) -> tuple[pa.Table, I64]:
     entries = lists.flatten()
     ids, offset = (entries.field(name).to_numpy().astype(np.int64) for name in ("candidate_id", "offset"))
     return table, leading(ids, offset, list_offsets(lists))
-
-
-def _json(interpretation: dict[str, Any]) -> str:
-    """An interpretation without its score and spans, which are of one turn; slots in order."""
-    slots = sorted(
-        (slot["name"] or "", slot["value"] or "", slot["name"], slot["value"]) for slot in interpretation["slots"] or []
-    )
-    held = [{"name": name, "value": value, "start": None, "end": None} for _, _, name, value in slots]
-    meaning = {"domain": interpretation["domain"], "intent": interpretation["intent"], "slots": held}
-    return json.dumps(meaning, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _parts(edges: pa.Table) -> Iterator[tuple[int, pa.Table]]:

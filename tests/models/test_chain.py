@@ -8,13 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from build import interpretation, turns
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from features.interpretation import flatten
 from features.lexicon import load
 from features.signals import signals
 from models.blame import frames
-from models.chain import Chain, ChainOptions, add_edges, count_edges, fit_chain, known_edges, words_start
+from models.chain import Chain, ChainOptions, words_start
+from models.chain_fit import fit_chain
 from models.design import OF_CHAIN, candidate_table, turn_design
+from models.edges import add_edges, count_edges, known_edges
 from models.judge import _interpretations, _sources
 from models.leading import leading_of
 from models.reformulation import moves
@@ -259,3 +263,34 @@ def test_a_turn_that_nothing_was_made_of_is_no_target_and_a_session_is_a_bound()
 
 def test_no_turns():
     assert walked() == []
+
+
+WAYS = st.tuples(st.sampled_from([None, 7]), st.sampled_from([A, B, C]), st.sampled_from([A, B, C, SUCCESS, FAILURE]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.dictionaries(WAYS, st.integers(1, 9), min_size=1, max_size=15))
+def test_the_chain_equals_a_dense_solve(ways):
+    fitted = chain(*(edge(*way, users) for way, users in ways.items()), options=ChainOptions(min_users=2))
+    order = [A, B, C]
+
+    def row(words, reading):
+        """Shares of what users of a start did, with the unseen one: moves to each reading, then success."""
+        total = 1 + sum(n for (w, r, _), n in ways.items() if (w, r) == (words, reading))
+        held = [ways.get((words, reading, target), 0) / total for target in (*order, SUCCESS)]
+        return np.array(
+            [0 if ways.get((words, reading, t), 0) < 2 else h for t, h in zip(order, held, strict=False)]
+        ), held[3]
+
+    rows = [row(None, reading) for reading in order]
+    ends = np.linalg.inv(np.eye(3) - np.array([moved for moved, _ in rows])) * [well for _, well in rows]
+    for words, reading in ((w, r) for w in (None, 7) for r in order):
+        moved, well = row(words, reading)
+        start = int(words_start(np.array([words]), np.array([reading]))[0]) if words else reading
+        assert (start in fitted.starts.tolist()) == bool(moved.any())
+        if moved.any():
+            expected = dict(zip(order, moved @ ends, strict=True))
+            expected[reading] += well
+            got, other = found(fitted, start)
+            assert got == pytest.approx({r: p for r, p in expected.items() if p > 1e-9}, abs=1e-8)
+            assert sum(p for r, p in got.items() if r != reading) <= other + 1e-8 <= 1 - got.get(reading, 0) + 1e-7

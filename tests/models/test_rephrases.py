@@ -1,4 +1,4 @@
-"""Candidates that come from rephrases: never the best, no label of people, no spans of another turn."""
+"""Candidates that come from rephrases: never the best, no label of people, spans in the words of the turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from features.interpretation import flatten, hex_id
 from features.signals import signals
 from features.timeline import sort
 from models.design import candidate_table, turn_design
-from models.judge import _interpretations, _supporting
+from models.judge import _interpretations, _sources, _supporting
 from models.prior import fit_prior
 from models.training import training_table
 from schemas import GOLD
@@ -51,7 +51,7 @@ def test_it_is_not_pooled_as_what_a_turn_was_taken_for():
     assert pooled.subjects.sum() == 2.0
 
 
-def test_its_interpretation_is_the_later_turns_without_spans():
+def test_its_interpretation_is_the_later_turns_with_spans_in_the_turns_own_words():
     table, rows = rephrased([ROCK])
     got = _interpretations(table, candidate_table(rows), np.arange(4)).to_pylist()
     assert [g["slots"][0]["value"] for g in got] == ["rock", "jazz", "jazz", "jazz"]
@@ -104,3 +104,18 @@ def test_a_correction_names_the_turn_that_it_was_taken_from_beside_the_first_tha
     _, rows = rephrased([ROCK])
     once = candidate_table(rows)
     assert _supporting(pa.array(["a", "b", "c"]), once, np.arange(4)).to_pylist() == [[], ["b"], [], []]
+
+
+def test_a_candidate_whose_values_the_user_confirmed_later_is_confirmed_whatever_gave_it():
+    yes = interpretation("affirm", 0.9)
+    table = turns(
+        {"utterance": "play some jass", "nbest": [ROCK, interpretation("tell", 0.2, genre="jazz")]},
+        {"utterance": "play jazz", "nbest": [JAZZ], "response": "jazz is that right"},
+        {"utterance": "yes", "nbest": [yes], "response": "here it is"},
+    )
+    found = candidate_table(signals(table))
+    assert found.offset[:3].tolist() == [0, 0, 1]
+    sources = _sources(found, np.arange(3), np.zeros(3, bool)).to_pylist()
+    # Another intent with the confirmed value is not what was confirmed.
+    assert sources == ["n-best", "n-best", "confirmed"]
+    assert _sources(found, np.arange(3), np.array([False, True, True])).to_pylist()[1:] == ["reviewer", "reviewer"]

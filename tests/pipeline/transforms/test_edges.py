@@ -15,7 +15,9 @@ from build import START, interpretation, turns
 from features.interpretation import flatten
 from features.signals import signals
 from features.timeline import sort
-from models.chain import ChainOptions, add_edges, fit_chain
+from models.chain import ChainOptions
+from models.chain_fit import fit_chain
+from models.edges import add_edges
 from models.judge import judge
 from models.training import TrainOptions, train
 from pipeline import storage
