@@ -21,10 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -115,10 +117,27 @@ class Scored:
     subject: Names
     turn_id: Names
 
-    @property
+    @cached_property
     def known(self) -> Mask:
         """Rows with gold."""
         return self.may & ~np.isnan(self.truth)
+
+    def of(self, domain: str) -> Mask:
+        """Rows of a domain."""
+        number, names = self._numbered
+        return np.asarray(number == names[domain], dtype=bool)
+
+    def domains(self, at: Mask) -> set[str]:
+        """Domains of some rows."""
+        number, names = self._numbered
+        there = set(np.unique(number[at]).tolist())
+        return {name for name, k in names.items() if k in there}
+
+    @cached_property
+    def _numbered(self) -> tuple[npt.NDArray[np.int64], dict[str, int]]:
+        """Each row's domain as a number, as texts are slow to compare; and the number of each domain."""
+        number, names = pd.factorize(self.domain)
+        return number, {str(name): k for k, name in enumerate(names)}
 
 
 def fit_thresholds(rows: Scored, wished: float, option: float, by: Estimator) -> Thresholds:
@@ -138,14 +157,14 @@ def fit_thresholds(rows: Scored, wished: float, option: float, by: Estimator) ->
         `models.certify.estimate` or `estimate_each`.
     """
     pooled = _estimated(rows, rows.known, wished, by) or _without(rows, wished, option)
-    found = dict.fromkeys(sorted(set(rows.domain[rows.early].tolist())), pooled)
-    for name in found.keys() & set(rows.domain[rows.known].tolist()):
-        found[name] = _of_domain(rows, rows.domain == name, wished, option, pooled, by)
+    found = dict.fromkeys(sorted(rows.domains(rows.early)), pooled)
+    for name in found.keys() & rows.domains(rows.known):
+        found[name] = _of_domain(rows, rows.of(name), wished, option, pooled, by)
     tested = _tested_together(rows, found)
     together = _proved(rows, tested, pooled)
     if together.certified_at is None:
         return Thresholds(pooled, found)
-    took_part = set(rows.domain[tested].tolist())
+    took_part = rows.domains(tested)
     return Thresholds(
         replace(together, basis="pooled"),
         {d: _shared(t, together) if d in took_part else t for d, t in found.items()},
@@ -212,7 +231,7 @@ def _tested_together(rows: Scored, found: Mapping[str, Threshold]) -> Mask:
     out = np.zeros(len(rows.score), bool)
     for name, threshold in found.items():
         if threshold.basis not in ("domain", "abstain"):
-            out |= (rows.domain == name) & (rows.score >= threshold.value)
+            out |= rows.of(name) & (rows.score >= threshold.value)
     return out & ~rows.early & rows.known
 
 
