@@ -46,7 +46,7 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
         One row an alternative candidate of each turn judged defective.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    table = candidate_table(signals, models.prior, fold)
+    table = models.wishes.beside(signals, candidate_table(signals, models.prior, fold))
     design = turn_design(signals, table)
     p_defect = np.round(models.defect.predict(design, fold), DECIMALS)
     is_defect = p_defect >= models.threshold.value
@@ -78,7 +78,8 @@ def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
         Of each turn by the booster that has not seen its subject; `judgement.reasons` holds the highest of them.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    design = turn_design(signals, candidate_table(signals, models.prior, fold))
+    table = models.wishes.beside(signals, candidate_table(signals, models.prior, fold))
+    design = turn_design(signals, table)
     return design, models.defect.folds.contributions(design, fold)
 
 

@@ -14,6 +14,7 @@ from models.correction import CorrectionModel
 from models.defect import DefectModel
 from models.prior import Prior
 from models.training import Models, TrainOptions, canonical
+from models.wishes import Wishes
 
 FORMAT: Final = "afterword-models/1"
 
@@ -28,6 +29,7 @@ def dumps(models: Models) -> bytes:
         {
             "format": FORMAT,
             "prior": models.prior.plain(),
+            "wishes": models.wishes.plain(),
             "defect": asdict(models.defect),
             "correction": asdict(models.correction),
             "threshold": asdict(models.threshold),
@@ -69,6 +71,7 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         tau=Threshold(**held["tau"]),
         options=TrainOptions(**held["options"]),
         report=held["report"],
+        wishes=Wishes.from_plain(held["wishes"]),
     )
 
 

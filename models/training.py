@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,12 +16,20 @@ from features.hashing import hash64, strings
 from features.interpretation import hex_id
 from models.boost import at_once
 from models.certify import Threshold, certify, estimate, estimate_each
-from models.correction import DECIMALS, CorrectionModel, best_alternative, eligible, fit_correction
+from models.correction import (
+    DECIMALS,
+    CorrectionModel,
+    best_alternative,
+    eligible,
+    fit_correction,
+    weak_candidate_labels,
+)
 from models.defect import DefectModel, fit_defect
 from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
 from models.folds import subject_folds
 from models.prior import Prior, fit_prior
 from models.weak import weak_labels
+from models.wishes import Wishes, fit_wishes, weak_defects, weak_rights
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -50,6 +58,10 @@ class TrainOptions:
         Latest share of the gold turns, kept out of training to prove the thresholds on.
     weak_threshold, weak_tau : float
         Thresholds without gold: estimated, never certified.
+    weak_from : str
+        Labels without gold: `functions` (labelling functions and the interpreter's doubt, `models.weak`), or `wishes`
+        (the interpreter's scores and how users of this log react, `models.wishes`), which wants scores that are close to
+        probabilities, and finds repairs in quite other words.
     correction_rows : int
         At most so many candidates are learned from, all of a turn or none; a turn has several, and more of them cost
         time without telling more.
@@ -64,6 +76,7 @@ class TrainOptions:
     weak_threshold: float = 0.5
     weak_tau: float = 0.6
     correction_rows: int = 30_000
+    weak_from: str = "functions"
 
 
 @dataclass(frozen=True)
@@ -77,6 +90,7 @@ class Models:
     tau: Threshold
     options: TrainOptions
     report: dict[str, float | int | str | None]
+    wishes: Wishes
 
     @cached_property
     def defect_id(self) -> str:
@@ -91,7 +105,12 @@ class Models:
 
     @property
     def _of_defect(self) -> dict[str, object]:
-        return {"prior": self.prior.plain(), "defect": asdict(self.defect), "threshold": asdict(self.threshold)}
+        return {
+            "prior": self.prior.plain(),
+            "wishes": self.wishes.plain(),
+            "defect": asdict(self.defect),
+            "threshold": asdict(self.threshold),
+        }
 
 
 def _digest(value: object) -> str:
@@ -113,6 +132,7 @@ class TrainingTable:
     candidate_rows: Design
     fold: I64
     prior: Prior
+    wishes: Wishes
     early: Mask
     wrong: F64
     right: F64
@@ -131,6 +151,8 @@ def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share:
     early = earlier_rows(signals, wrong_value, certify_share)
     prior = fit_prior(signals.filter(pa.array(early)), fold[early], folds)
     candidates = candidate_table(signals, prior, fold)
+    wishes = _fit_wishes(signals, candidates, early)
+    candidates = wishes.beside(signals, candidates)
     turns = turn_design(signals, candidates)
     right = labels[labels["definition"] == "right_interpretation"]
     by_candidate = (right["turn_id"] + "\x1f" + right["candidate_id"]).astype(object)
@@ -143,10 +165,20 @@ def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share:
         candidate_rows=candidate_design(signals, candidates, turns),
         fold=fold,
         prior=prior,
+        wishes=wishes,
         early=early,
         wrong=wrong_value,
         right=_exclusive(candidates, right_value.reindex(keys).to_numpy(np.float64), signals.num_rows),
     )
+
+
+def _fit_wishes(signals: pa.Table, candidates: CandidateTable, early: Mask) -> Wishes:
+    """The rates of the turns that may be trained on."""
+    if early.all():
+        return fit_wishes(signals, candidates)
+    row = np.cumsum(early) - 1
+    kept = candidates.take(np.flatnonzero(early[candidates.turn]))
+    return fit_wishes(signals.filter(pa.array(early)), replace(kept, turn=row[kept.turn]))
 
 
 def _exclusive(candidates: CandidateTable, right: F64, turns: int) -> F64:
@@ -193,7 +225,7 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
             table.candidate_rows,
             table.candidates,
             table.right,
-            weak,
+            _weak_rights(table, weak, options),
             learned,
             table.fold[turn],
             options.folds,
@@ -204,7 +236,7 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     p_defect = np.round(p_defect, DECIMALS)
     threshold = _defect_threshold(table, p_defect, options)
     tau = _correction_threshold(table, p_defect >= threshold.value, np.round(p_correct, DECIMALS), options)
-    return Models(table.prior, defect, correction, threshold, tau, options, _report(table, early))
+    return Models(table.prior, defect, correction, threshold, tau, options, _report(table, early), table.wishes)
 
 
 def _few(table: TrainingTable, rows: int) -> Mask:
@@ -220,7 +252,18 @@ def _weak(table: TrainingTable, early: Mask, options: TrainOptions) -> F64:
     """p(defect) without gold, where any turn or candidate lacks it."""
     if not (np.isnan(table.wrong).any() or np.isnan(table.right).any()):
         return np.full(len(early), 0.5)
+    if options.weak_from == "wishes":
+        return weak_defects(table.candidates, len(early))
     return weak_labels(table.turns, table.fold, options.folds, options.seed, early)
+
+
+def _weak_rights(table: TrainingTable, weak: F64, options: TrainOptions) -> F64:
+    """p(right) of candidates without gold, shape (m,)."""
+    return (
+        weak_rights(table.candidates)
+        if options.weak_from == "wishes"
+        else weak_candidate_labels(table.candidates, weak)
+    )
 
 
 def earlier_rows(signals: pa.Table, wrong: F64, certify_share: float) -> Mask:

@@ -275,6 +275,8 @@ def _check(config: Config) -> Config:
         _check_bounds(name, _value(config, name), least, most)
     if config.shuffle.mode not in ("auto", "spill", "native"):
         raise ConfigError(f"shuffle.mode = {config.shuffle.mode!r}: auto, spill or native is wanted")
+    if config.train.weak_from not in ("functions", "wishes"):
+        raise ConfigError(f"train.weak_from = {config.train.weak_from!r}: functions or wishes is wanted")
     _check_zone(config.ingest.timezone)
     for name in _TIMES:
         if (text := _value(config, name)) is not None:

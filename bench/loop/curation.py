@@ -23,8 +23,13 @@ from schemas import GOLD
 
 # What differs from the defaults. Nearly every utterance of the corpus is said once, so no two users can agree on one;
 # and the loop has a test set of its own.
-CONFIG: Final = Config()
-CONFIG = replace(CONFIG, curate=replace(CONFIG.curate, min_users=1, test_share=0.0))
+_DEFAULT: Final = Config()
+CONFIG: Final = replace(
+    _DEFAULT,
+    signals=replace(_DEFAULT.signals, rephrase_likeness=0.0),
+    train=replace(_DEFAULT.train, weak_from="wishes", weak_tau=0.8),
+    curate=replace(_DEFAULT.curate, min_users=1, test_share=0.0, confirm_below=0.2),
+)
 
 
 @dataclass(frozen=True)
