@@ -15,6 +15,7 @@ from models.correction import DECIMALS, Choice, best_alternative, eligible, high
 from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
 from models.folds import subject_folds
 from models.training import Models
+from models.wishes import with_wishes
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
 from schemas.judgement import REASON
 from schemas.turn import SLOT
@@ -46,7 +47,7 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
         One row an alternative candidate of each turn judged defective.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    table = models.wishes.beside(signals, candidate_table(signals, models.prior, fold))
+    table = with_wishes(signals, candidate_table(signals, models.prior, fold), models.wishes)
     design = turn_design(signals, table)
     p_defect = np.round(models.defect.predict(design, fold), DECIMALS)
     is_defect = p_defect >= models.threshold.value
@@ -78,7 +79,7 @@ def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
         Of each turn by the booster that has not seen its subject; `judgement.reasons` holds the highest of them.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    table = models.wishes.beside(signals, candidate_table(signals, models.prior, fold))
+    table = with_wishes(signals, candidate_table(signals, models.prior, fold), models.wishes)
     design = turn_design(signals, table)
     return design, models.defect.folds.contributions(design, fold)
 

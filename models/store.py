@@ -29,7 +29,7 @@ def dumps(models: Models) -> bytes:
         {
             "format": FORMAT,
             "prior": models.prior.plain(),
-            "wishes": models.wishes.plain(),
+            "wishes": models.wishes.plain() if models.wishes else None,
             "defect": asdict(models.defect),
             "correction": asdict(models.correction),
             "threshold": asdict(models.threshold),
@@ -71,7 +71,7 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         tau=Threshold(**held["tau"]),
         options=TrainOptions(**held["options"]),
         report=held["report"],
-        wishes=Wishes.from_plain(held["wishes"]),
+        wishes=Wishes.from_plain(held["wishes"]) if held.get("wishes") else None,
     )
 
 

@@ -29,7 +29,7 @@ from models.design import CandidateTable, Design, candidate_design, candidate_ta
 from models.folds import subject_folds
 from models.prior import Prior, fit_prior
 from models.weak import weak_labels
-from models.wishes import Wishes, fit_wishes, weak_defects, weak_rights
+from models.wishes import Wishes, fit_wishes, weak_defects, weak_rights, with_wishes
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -60,8 +60,8 @@ class TrainOptions:
         Thresholds without gold: estimated, never certified.
     weak_from : str
         Labels without gold: `functions` (labelling functions and the interpreter's doubt, `models.weak`), or `wishes`
-        (the interpreter's scores and how users of this log react, `models.wishes`), which wants scores that are close to
-        probabilities, and finds repairs in quite other words.
+        (the interpreter's scores and how users of this log react, `models.wishes`), which wants scores that are close
+        to probabilities, and finds repairs in quite other words; what the wishes say is then evidence of both models.
     correction_rows : int
         At most so many candidates are learned from, all of a turn or none; a turn has several, and more of them cost
         time without telling more.
@@ -90,7 +90,7 @@ class Models:
     tau: Threshold
     options: TrainOptions
     report: dict[str, float | int | str | None]
-    wishes: Wishes
+    wishes: Wishes | None
 
     @cached_property
     def defect_id(self) -> str:
@@ -107,7 +107,7 @@ class Models:
     def _of_defect(self) -> dict[str, object]:
         return {
             "prior": self.prior.plain(),
-            "wishes": self.wishes.plain(),
+            "wishes": self.wishes.plain() if self.wishes else None,
             "defect": asdict(self.defect),
             "threshold": asdict(self.threshold),
         }
@@ -132,13 +132,15 @@ class TrainingTable:
     candidate_rows: Design
     fold: I64
     prior: Prior
-    wishes: Wishes
+    wishes: Wishes | None
     early: Mask
     wrong: F64
     right: F64
 
 
-def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share: float = 0.0) -> TrainingTable:
+def training_table(
+    signals: pa.Table, gold: pa.Table, folds: int, certify_share: float = 0.0, by_wishes: bool = False
+) -> TrainingTable:
     """Join gold to signals; NaN where there is none. Several sources' values for one key are averaged.
 
     The pooled prior reads the turns that may be trained on, so that what is certified later is later for it too.
@@ -151,8 +153,8 @@ def training_table(signals: pa.Table, gold: pa.Table, folds: int, certify_share:
     early = earlier_rows(signals, wrong_value, certify_share)
     prior = fit_prior(signals.filter(pa.array(early)), fold[early], folds)
     candidates = candidate_table(signals, prior, fold)
-    wishes = _fit_wishes(signals, candidates, early)
-    candidates = wishes.beside(signals, candidates)
+    wishes = _fit_wishes(signals, candidates, early) if by_wishes else None
+    candidates = with_wishes(signals, candidates, wishes)
     turns = turn_design(signals, candidates)
     right = labels[labels["definition"] == "right_interpretation"]
     by_candidate = (right["turn_id"] + "\x1f" + right["candidate_id"]).astype(object)
@@ -212,7 +214,7 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
         If the rows cannot give a model (one class only, bad labels).
     """
     options = options or TrainOptions()
-    table = training_table(signals, gold, options.folds, options.certify_share)
+    table = training_table(signals, gold, options.folds, options.certify_share, options.weak_from == "wishes")
     early = table.early
     weak = _weak(table, early, options)
     turn = table.candidates.turn
@@ -225,7 +227,7 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
             table.candidate_rows,
             table.candidates,
             table.right,
-            _weak_rights(table, weak, options),
+            _weak_rights(table, weak),
             learned,
             table.fold[turn],
             options.folds,
@@ -252,18 +254,14 @@ def _weak(table: TrainingTable, early: Mask, options: TrainOptions) -> F64:
     """p(defect) without gold, where any turn or candidate lacks it."""
     if not (np.isnan(table.wrong).any() or np.isnan(table.right).any()):
         return np.full(len(early), 0.5)
-    if options.weak_from == "wishes":
+    if table.wishes:
         return weak_defects(table.candidates, len(early))
     return weak_labels(table.turns, table.fold, options.folds, options.seed, early)
 
 
-def _weak_rights(table: TrainingTable, weak: F64, options: TrainOptions) -> F64:
+def _weak_rights(table: TrainingTable, weak: F64) -> F64:
     """p(right) of candidates without gold, shape (m,)."""
-    return (
-        weak_rights(table.candidates)
-        if options.weak_from == "wishes"
-        else weak_candidate_labels(table.candidates, weak)
-    )
+    return weak_rights(table.candidates) if table.wishes else weak_candidate_labels(table.candidates, weak)
 
 
 def earlier_rows(signals: pa.Table, wrong: F64, certify_share: float) -> Mask:

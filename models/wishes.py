@@ -100,11 +100,6 @@ class Wishes:
         ends = np.where(chain.is_last, self.moves[:, END, None], 1.0 - self.moves[:, END, None]).T
         return np.where(chain.has_next[:, None, None], np.exp(log), ends[:, :, None])
 
-    def beside(self, signals: pa.Table, table: CandidateTable) -> CandidateTable:
-        """The table with `NAMES` as further evidence."""
-        held = np.hstack([table.evidence, self.columns(signals, table)])
-        return replace(table, evidence=held, names=table.names + NAMES)
-
     def plain(self) -> dict[str, Any]:
         """Plain data, for a JSON file."""
         return {
@@ -182,6 +177,14 @@ def _estimated(counts: F64, bins: Mapping[str, I64], bounds: dict[str, tuple[flo
 
 def _shares(counts: F64) -> F64:
     return np.asarray(np.round(counts / counts.sum(axis=-1, keepdims=True), 9), dtype=np.float64)
+
+
+def with_wishes(signals: pa.Table, table: CandidateTable, wishes: Wishes | None) -> CandidateTable:
+    """The table with `NAMES` as further evidence; as it is without a model of wishes."""
+    if wishes is None:
+        return table
+    held = np.hstack([table.evidence, wishes.columns(signals, table)])
+    return replace(table, evidence=held, names=table.names + NAMES)
 
 
 def weak_defects(table: CandidateTable, turns: int) -> F64:
