@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
@@ -48,14 +49,19 @@ def reworded(text: pa.Array, function: Callable[[pa.Array], pa.Array]) -> pa.Arr
     return function(text)
 
 
-def normalise(text: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Lower-case, punctuation to spaces, white space folded. Null stays null; see `reworded`."""
-    return reworded(flat(text), _normalise)
+def normalise(text: pa.Array | pa.ChunkedArray, marks: str = "") -> pa.Array:
+    """Lower-case, punctuation to spaces, white space folded. Null stays null; see `reworded`.
+
+    Each of the punctuation `marks` is kept, as a word of its own.
+    """
+    return reworded(flat(text), lambda held: _normalise(held, marks))
 
 
-def _normalise(text: pa.Array) -> pa.Array:
-    lowered = pc.utf8_lower(_composed(text))
-    words = pc.replace_substring_regex(lowered, pattern=r"[^\pL\pN\pM]+", replacement=" ")
+def _normalise(text: pa.Array, marks: str) -> pa.Array:
+    words = pc.utf8_lower(_composed(text))
+    if marks:
+        words = pc.replace_substring_regex(words, pattern=f"([{re.escape(marks)}])", replacement=r" \1 ")
+    words = pc.replace_substring_regex(words, pattern=rf"[^\pL\pN\pM{re.escape(marks)}]+", replacement=" ")
     return pc.utf8_trim_whitespace(words)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from models.boost import FoldModel, fit_folds
 from models.calibration import BetaCalibration, fit_beta
 from models.design import Design
+from models.words import WordsModel, fit_words
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -18,14 +21,45 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class DefectModel:
-    """Boosters by fold of subject, and the calibration of their pooled out-of-fold scores."""
+    """Boosters by fold of subject, the calibration of their pooled out-of-fold scores, and the model over words."""
 
     folds: FoldModel
     calibration: BetaCalibration
+    words: WordsModel | None = None
 
     def predict(self, design: Design, fold: I64) -> F64:
-        """p(defect) of each turn from the booster that has not seen its subject, shape (n,)."""
+        """p(defect) of each turn from the booster that has not seen its subject, shape (n,).
+
+        `design` is what `seen` gives.
+        """
         return self.calibration(self.folds.predict(design, fold))
+
+    def seen(self, design: Design, said: pa.Table | None, fold: I64) -> Design:
+        """A turn design with the columns over words, where the model was trained with them.
+
+        Parameters
+        ----------
+        design : Design
+            n turns.
+        said : pyarrow.Table or None
+            Their Said rows; not read by a model without words.
+        fold : numpy.ndarray of int64, shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If the model reads words and none are given.
+        """
+        if self.words is None:
+            return design
+        if said is None:
+            raise ValueError("the model was trained with train.words and wants the words of the turns (features.said)")
+        return design.beside(self.words.columns(said, fold))
+
+    def plain(self) -> dict[str, Any]:
+        """The model as plain data, for a JSON file."""
+        words = None if self.words is None else self.words.plain()
+        return {"folds": asdict(self.folds), "calibration": asdict(self.calibration), "words": words}
 
 
 def defect_labels(weak: F64, gold: F64, weak_weight: float) -> tuple[F64, F64]:
@@ -47,7 +81,15 @@ def defect_labels(weak: F64, gold: F64, weak_weight: float) -> tuple[F64, F64]:
 
 
 def fit_defect(
-    design: Design, gold: F64, weak: F64, fit_rows: Mask, fold: I64, folds: int, weak_weight: float, seed: int
+    design: Design,
+    gold: F64,
+    weak: F64,
+    fit_rows: Mask,
+    fold: I64,
+    folds: int,
+    weak_weight: float,
+    seed: int,
+    said: pa.Table | None = None,
 ) -> tuple[DefectModel, F64]:
     """Fit the defect model.
 
@@ -63,6 +105,8 @@ def fit_defect(
     folds : int
     weak_weight : float
     seed : int
+    said : pyarrow.Table, optional
+        Said rows of the turns: the model then reads words too.
 
     Returns
     -------
@@ -77,8 +121,9 @@ def fit_defect(
     """
     label, weight = defect_labels(weak, gold, weak_weight)
     weight = np.where(fit_rows, weight, 0.0)
-    model, score = fit_folds(design, label, weight, fold, folds, seed)
+    words, stacked = (None, []) if said is None else fit_words(said, label, weight, fold, folds)
+    model, score = fit_folds(design, label, weight, fold, folds, seed, stacked=stacked)
     known = fit_rows & ~np.isnan(gold)
     by = known if known.any() else fit_rows
     calibration = fit_beta(score[by], label[by], weight[by])
-    return DefectModel(model, calibration), calibration(score)
+    return DefectModel(model, calibration, words), calibration(score)

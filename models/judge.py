@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.interpretation import hex_id, list_offsets
+from features.said import said
 from features.text import flat
 from models.correction import DECIMALS, Choice, best_alternative, eligible, highest_other
 from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
@@ -36,7 +37,8 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     Parameters
     ----------
     turns, signals : pyarrow.Table
-        Turn and Signals rows of the same turns in the same (total) order.
+        Turn and Signals rows of the same turns in the same (total) order. Of the turns `interpretations` are read,
+        and `features.said.READS` by models with words.
     models : Models
 
     Returns
@@ -49,7 +51,8 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     fold = subject_folds(signals["subject_id"], models.options.folds)
     table = with_wishes(signals, candidate_table(signals, models.prior, fold), models.wishes)
     design = turn_design(signals, table)
-    p_defect = np.round(models.defect.predict(design, fold), DECIMALS)
+    seen = models.defect.seen(design, _said(turns, signals, models), fold)
+    p_defect = np.round(models.defect.predict(seen, fold), DECIMALS)
     is_defect = p_defect >= models.threshold.value
     # Only a defective turn is asked what was meant.
     table = table.take(np.flatnonzero(is_defect[table.turn]))
@@ -57,18 +60,22 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     p_correct = np.round(models.correction.predict(candidates, fold[table.turn]), DECIMALS)
     choice = best_alternative(table, p_correct, signals.num_rows)
     blame = _blame(signals, table, choice, is_defect)
-    reasons = _reasons(models, design, fold, is_defect)
+    reasons = _reasons(models, seen, fold, is_defect)
     judgements = _judgements(signals, models, p_defect, is_defect, blame, reasons)
     return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice)
 
 
-def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
+def _said(turns: pa.Table, signals: pa.Table, models: Models) -> pa.Table | None:
+    return None if models.defect.words is None else said(turns, signals)
+
+
+def contributions(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[Design, F64]:
     """What the defect model sees of turns, and what each feature adds to their log-odds before calibration.
 
     Parameters
     ----------
-    signals : pyarrow.Table
-        n Signals rows.
+    turns, signals : pyarrow.Table
+        Rows of the same n turns, as for `judge`.
     models : Models
 
     Returns
@@ -81,6 +88,7 @@ def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:
     fold = subject_folds(signals["subject_id"], models.options.folds)
     table = with_wishes(signals, candidate_table(signals, models.prior, fold), models.wishes)
     design = turn_design(signals, table)
+    design = models.defect.seen(design, _said(turns, signals, models), fold)
     return design, models.defect.folds.contributions(design, fold)
 
 

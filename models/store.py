@@ -15,6 +15,7 @@ from models.defect import DefectModel
 from models.prior import Prior
 from models.training import Models, TrainOptions, canonical
 from models.wishes import Wishes
+from models.words import WordsModel
 
 FORMAT: Final = "afterword-models/1"
 
@@ -30,7 +31,7 @@ def dumps(models: Models) -> bytes:
             "format": FORMAT,
             "prior": models.prior.plain(),
             "wishes": models.wishes.plain() if models.wishes else None,
-            "defect": asdict(models.defect),
+            "defect": models.defect.plain(),
             "correction": asdict(models.correction),
             "threshold": asdict(models.threshold),
             "tau": asdict(models.tau),
@@ -65,7 +66,9 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         raise ModelFileError(f"not a model file of format {FORMAT}; run `afterword train` again")
     return Models(
         prior=Prior.from_plain(held["prior"]),
-        defect=DefectModel(_folds(held["defect"]), BetaCalibration(**held["defect"]["calibration"])),
+        defect=DefectModel(
+            _folds(held["defect"]), BetaCalibration(**held["defect"]["calibration"]), _words(held["defect"])
+        ),
         correction=CorrectionModel(_folds(held["correction"]), BetaCalibration(**held["correction"]["calibration"])),
         threshold=Threshold(**held["threshold"]),
         tau=Threshold(**held["tau"]),
@@ -73,6 +76,11 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         report=held["report"],
         wishes=Wishes.from_plain(held["wishes"]) if held.get("wishes") else None,
     )
+
+
+def _words(held: dict[str, Any]) -> WordsModel | None:
+    words = held.get("words")
+    return None if words is None else WordsModel.from_plain(words)
 
 
 def _folds(held: dict[str, Any]) -> FoldModel:

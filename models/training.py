@@ -65,6 +65,10 @@ class TrainOptions:
     correction_rows : int
         At most so many candidates are learned from, all of a turn or none; a turn has several, and more of them cost
         time without telling more.
+    words : bool
+        Whether the defect model also learns the words of utterance, answer and reaction (`models.words`). They tell
+        much where users type or speak freely and people's labels are at hand; what is learned is of this log's
+        domains, and the model file then holds weights of hashed words.
     """
 
     folds: int = 5
@@ -77,6 +81,7 @@ class TrainOptions:
     weak_tau: float = 0.6
     correction_rows: int = 30_000
     weak_from: str = "functions"
+    words: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class Models:
         return {
             "prior": self.prior.plain(),
             "wishes": self.wishes.plain() if self.wishes else None,
-            "defect": asdict(self.defect),
+            "defect": self.defect.plain(),
             "threshold": asdict(self.threshold),
         }
 
@@ -194,7 +199,9 @@ def _exclusive(candidates: CandidateTable, right: F64, turns: int) -> F64:
     return np.where(follows, 0.0, right)
 
 
-def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None) -> Models:
+def train(
+    signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None, said: pa.Table | None = None
+) -> Models:
     """Fit the defect and the correction model, calibrate them, and choose and certify their thresholds.
 
     With gold, the latest `certify_share` of the gold turns, and every turn from then on, is left out of the fit;
@@ -207,13 +214,19 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     gold : pyarrow.Table
         Gold rows; may be empty. Only `wrong_interpretation` and `right_interpretation` are read.
     options : TrainOptions, optional
+    said : pyarrow.Table, optional
+        Said rows of the same turns in the same order; wanted with `options.words`, else not read.
 
     Raises
     ------
     models.boost.TrainingError
         If the rows cannot give a model (one class only, bad labels).
+    ValueError
+        If `options.words` is set and there are no Said rows.
     """
     options = options or TrainOptions()
+    if options.words and said is None:
+        raise ValueError("train.words wants the Said rows of the turns (features.said.said)")
     table = training_table(signals, gold, options.folds, options.certify_share, options.weak_from == "wishes")
     early = table.early
     weak = _weak(table, early, options)
@@ -221,7 +234,15 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     learned = (early & _few(table, options.correction_rows))[turn]
     (defect, p_defect), (correction, p_correct) = at_once(
         lambda: fit_defect(
-            table.turns, table.wrong, weak, early, table.fold, options.folds, options.weak_weight, options.seed
+            table.turns,
+            table.wrong,
+            weak,
+            early,
+            table.fold,
+            options.folds,
+            options.weak_weight,
+            options.seed,
+            said if options.words else None,
         ),
         lambda: fit_correction(
             table.candidate_rows,

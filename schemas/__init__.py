@@ -5,6 +5,7 @@ from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, SPLITS, V
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, NO_DOMAIN
 from schemas.record import Column, Record
+from schemas.said import SAID
 from schemas.signals import SIGNALS
 from schemas.stage import COUNT, FILE, INPUT
 from schemas.truth import TRUTH
@@ -28,6 +29,7 @@ RECORDS: tuple[Record, ...] = (
     TURN,
     GOLD,
     SIGNALS,
+    SAID,
     JUDGEMENT,
     CORRECTION,
     VOTE,
@@ -76,6 +78,7 @@ __all__ = [
     "PROMPT_MESSAGE",
     "RECORDS",
     "RL",
+    "SAID",
     "SFT",
     "SIGNALS",
     "SLOT",

@@ -24,7 +24,7 @@ def moved(tables: StageTables, place: Place, reasons: list[dict[str, Any]]) -> l
     reasons : list of dict
         As its judgement holds them: given back without values and shares where the model file is gone.
     """
-    row = tables.read("signals", place.bucket, np.array([place.row]))
+    rows = _with_next(tables, place)
     trained = tables.workspace.facts("train")
     path = storage.join(tables.workspace.stage("train"), trained["model_file"])
     data = storage.read_bytes(path) if storage.exists(path) else b""
@@ -34,7 +34,8 @@ def moved(tables: StageTables, place: Place, reasons: list[dict[str, Any]]) -> l
     from models.judge import contributions
     from models.store import loads
 
-    design, contribution = contributions(row, loads(data))
+    turns, signals = (tables.read(name, place.bucket, rows) for name in ("turns", "signals"))
+    design, contribution = contributions(turns, signals, loads(data))
     total = float(np.abs(contribution[0]).sum())
     order = np.argsort(-np.abs(contribution[0]), kind="stable")
     return [
@@ -47,6 +48,12 @@ def moved(tables: StageTables, place: Place, reasons: list[dict[str, Any]]) -> l
         for at in order.tolist()
         if contribution[0, at]
     ]
+
+
+def _with_next(tables: StageTables, place: Place) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """A turn's row and, where there is one, that of the turn after it, whose words may be its reaction."""
+    rows = len(tables.column("turns", place.bucket, "sequence"))
+    return np.arange(place.row, min(place.row + 2, rows))
 
 
 def fired(tables: StageTables, place: Place) -> list[dict[str, str]]:

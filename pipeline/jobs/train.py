@@ -6,8 +6,10 @@ from dataclasses import asdict
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from features.text import flat
 from features.timeline import ORDER
 from models.boost import TrainingError
 from models.certify import Threshold
@@ -18,7 +20,7 @@ from pipeline import storage, tally
 from pipeline.errors import InputError
 from pipeline.jobs.context import Context, numbers
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
-from schemas import GOLD, SIGNALS
+from schemas import GOLD, SAID, SIGNALS
 
 MODEL_FILE = "models.json"
 
@@ -38,9 +40,10 @@ def run(context: Context) -> None:
     rows = workspace.read("train", "rows", SIGNALS)
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
+    said = _said(context, rows) if context.config.train.words else None
     tally.say(f"fitting on {rows.num_rows:,} rows")
     try:
-        models = train(rows, gold, context.config.train)
+        models = train(rows, gold, context.config.train, said)
     except TrainingError as error:
         raise InputError(
             f"{rows.num_rows:,} turns of {len(rows['subject_id'].unique()):,} users cannot train a model: {error}. "
@@ -70,6 +73,12 @@ def _facts(threshold: Threshold) -> dict[str, object]:
     return {k: round(v, DECIMALS) if isinstance(v, float) else v for k, v in asdict(threshold).items()}
 
 
+def _said(context: Context, rows: pa.Table) -> pa.Table:
+    """Said rows in the order of the Signals rows."""
+    held = context.workspace.read("train", "said", SAID)
+    return held.take(pc.index_in(flat(rows["turn_id"]), value_set=flat(held["turn_id"])))
+
+
 def _sample(context: Context) -> None:
     """Two passes: how many rows lie in each session bin, then the rows below the cut."""
     workspace = context.workspace
@@ -90,7 +99,8 @@ def _sample(context: Context) -> None:
     limit = cut(histogram, context.config.sample.train_rows)
 
     def keep(pipeline: beam.Pipeline) -> None:
-        rows = KeepSessions(turns, signals, workspace.table("train", "rows"), limit, context.threads)
+        said = workspace.table("train", "said") if context.config.train.words else None
+        rows = KeepSessions(turns, signals, workspace.table("train", "rows"), limit, context.threads, said)
         _ = numbers(pipeline, buckets) | "Keep" >> beam.ParDo(rows)
 
     context.run(keep)

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
+from features.said import READS, said
 from pipeline import storage, tally
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import SIGNALS, TURN
+from schemas import SAID, SIGNALS, TURN
 
 # Resolution of the cut: the hash's highest bits. With a million sessions a bin holds about fifteen.
 BIN_BITS: Final = 16
@@ -70,17 +71,25 @@ class CountSessions(beam.DoFn):
 
 @beam.typehints.with_output_types(type(None))
 class KeepSessions(SideBySide):
-    """Bucket numbers to files of the Signals rows whose session bin lies below the cut."""
+    """Bucket numbers to files of the Signals rows whose session bin lies below the cut, and of their Said rows."""
 
-    def __init__(self, turns: str, signals: str, folder: str, cut: int, threads: int = 1) -> None:
+    def __init__(
+        self, turns: str, signals: str, folder: str, cut: int, threads: int = 1, said_folder: str | None = None
+    ) -> None:
         super().__init__(threads)
         self._turns, self._signals, self._folder, self._cut = turns, signals, folder, cut
+        self._said_folder = said_folder
 
     def work(self, bucket: int) -> list[None]:
         """One bucket."""
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         keep = (session_bin(table) < self._cut) & learnable(self._turns, bucket)
         if keep.any():
-            write_bucket(self._folder, bucket, table.filter(pa.array(keep)), SIGNALS)
+            kept = table.filter(pa.array(keep))
+            write_bucket(self._folder, bucket, kept, SIGNALS)
+            if self._said_folder is not None:
+                turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, list(READS))
+                words = said(turns.filter(pa.array(keep)), kept)
+                write_bucket(self._said_folder, bucket, SAID.conform(words), SAID)
             tally.add(int(keep.sum()))
         return []

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import strings
+from features.said import READS as READS_SAID
 from features.signals import READS, SignalOptions, signals
 from models.judge import judge
 from models.store import loads
@@ -86,7 +87,8 @@ class JudgeTurns(SideBySide):
 
     def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations"])
+        columns = ["interpretations", *(READS_SAID if self._models.defect.words else ())]
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, columns)
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         done = []
         for start, length in pieces(table["session_id"]):
