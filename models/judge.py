@@ -16,7 +16,8 @@ from models.correction import DECIMALS, Choice, best_alternative, eligible, high
 from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
 from models.folds import subject_folds
 from models.training import Models
-from models.wishes import with_wishes
+from models.wish_words import word_grams
+from models.wishes import Heard, with_wishes
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
 from schemas.judgement import REASON
 from schemas.turn import SLOT
@@ -49,9 +50,10 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
         One row an alternative candidate of each turn judged defective.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    table = with_wishes(signals, candidate_table(signals, models.prior, fold), models.wishes)
+    words = _said(turns, signals, models)
+    table = _candidates(signals, models, fold, words)
     design = turn_design(signals, table)
-    seen = models.defect.seen(design, _said(turns, signals, models), fold)
+    seen = models.defect.seen(design, words, fold)
     p_defect = np.round(models.defect.predict(seen, fold), DECIMALS)
     is_defect = p_defect >= models.threshold.value
     # Only a defective turn is asked what was meant.
@@ -66,7 +68,13 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
 
 
 def _said(turns: pa.Table, signals: pa.Table, models: Models) -> pa.Table | None:
-    return None if models.defect.words is None else said(turns, signals)
+    return said(turns, signals) if models.reads_words else None
+
+
+def _candidates(signals: pa.Table, models: Models, fold: I64, words: pa.Table | None) -> CandidateTable:
+    """The candidates as the models were trained to see them."""
+    heard = None if words is None else Heard(word_grams(words["utterance"]), fold, models.options.folds)
+    return with_wishes(signals, candidate_table(signals, models.prior, fold), models.wishes, heard)
 
 
 def contributions(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[Design, F64]:
@@ -86,9 +94,10 @@ def contributions(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[D
         Of each turn by the booster that has not seen its subject; `judgement.reasons` holds the highest of them.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    table = with_wishes(signals, candidate_table(signals, models.prior, fold), models.wishes)
+    words = _said(turns, signals, models)
+    table = _candidates(signals, models, fold, words)
     design = turn_design(signals, table)
-    design = models.defect.seen(design, _said(turns, signals, models), fold)
+    design = models.defect.seen(design, words, fold)
     return design, models.defect.folds.contributions(design, fold)
 
 

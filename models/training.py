@@ -7,11 +7,13 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from features.grams import Grams
 from features.hashing import hash64, strings
 from features.interpretation import hex_id
 from models.boost import at_once
@@ -29,13 +31,19 @@ from models.design import CandidateTable, Design, candidate_design, candidate_ta
 from models.folds import subject_folds
 from models.prior import Prior, fit_prior
 from models.weak import weak_labels
-from models.wishes import Wishes, fit_wishes, weak_defects, weak_rights, with_wishes
+from models.wish_words import word_grams
+from models.wishes import Heard, Wishes, fit_wishes, weak_defects, weak_rights, with_wishes
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 # Scores, labels, wished precision, fallback; to a threshold.
 Estimator = Callable[[F64, F64, float, float], float]
+
+# Where labels come from without gold.
+FUNCTIONS: Final = "functions"
+WISHES: Final = "wishes"
+WORDS: Final = "words"
 
 
 @dataclass(frozen=True)
@@ -59,9 +67,11 @@ class TrainOptions:
     weak_threshold, weak_tau : float
         Thresholds without gold: estimated, never certified.
     weak_from : str
-        Labels without gold: `functions` (labelling functions and the interpreter's doubt, `models.weak`), or `wishes`
-        (the interpreter's scores and how users of this log react, `models.wishes`), which wants scores that are close
-        to probabilities, and finds repairs in quite other words; what the wishes say is then evidence of both models.
+        Labels without gold: `functions` (labelling functions and the interpreter's doubt, `models.weak`), `wishes` (the
+        interpreter's scores and how users of this log react, `models.wishes`), or `words` (wishes, and what other
+        users' like words were wanted for, `models.wish_words`). Wishes want scores that are close to probabilities and
+        a system that acts at once; they find repairs in quite other words. Where a system asks back and confirms,
+        functions are far better. What the wishes say is then evidence of both models too.
     correction_rows : int
         At most so many candidates are learned from, all of a turn or none; a turn has several, and more of them cost
         time without telling more.
@@ -80,8 +90,13 @@ class TrainOptions:
     weak_threshold: float = 0.5
     weak_tau: float = 0.6
     correction_rows: int = 30_000
-    weak_from: str = "functions"
+    weak_from: str = FUNCTIONS
     words: bool = False
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether the words of turns are wanted to train on."""
+        return self.words or self.weak_from == WORDS
 
 
 @dataclass(frozen=True)
@@ -96,6 +111,11 @@ class Models:
     options: TrainOptions
     report: dict[str, float | int | str | None]
     wishes: Wishes | None
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether the words of a turn are wanted to judge it."""
+        return self.defect.words is not None or (self.wishes is not None and self.wishes.words is not None)
 
     @cached_property
     def defect_id(self) -> str:
@@ -144,7 +164,12 @@ class TrainingTable:
 
 
 def training_table(
-    signals: pa.Table, gold: pa.Table, folds: int, certify_share: float = 0.0, by_wishes: bool = False
+    signals: pa.Table,
+    gold: pa.Table,
+    folds: int,
+    certify_share: float = 0.0,
+    by: str = FUNCTIONS,
+    said: pa.Table | None = None,
 ) -> TrainingTable:
     """Join gold to signals; NaN where there is none. Several sources' values for one key are averaged.
 
@@ -158,8 +183,9 @@ def training_table(
     early = earlier_rows(signals, wrong_value, certify_share)
     prior = fit_prior(signals.filter(pa.array(early)), fold[early], folds)
     candidates = candidate_table(signals, prior, fold)
-    wishes = _fit_wishes(signals, candidates, early) if by_wishes else None
-    candidates = with_wishes(signals, candidates, wishes)
+    heard = Heard(word_grams(said["utterance"]), fold, folds) if said is not None and by == WORDS else None
+    wishes = None if by == FUNCTIONS else _fit_wishes(signals, candidates, heard, early)
+    candidates = with_wishes(signals, candidates, wishes, heard)
     turns = turn_design(signals, candidates)
     right = labels[labels["definition"] == "right_interpretation"]
     by_candidate = (right["turn_id"] + "\x1f" + right["candidate_id"]).astype(object)
@@ -179,13 +205,15 @@ def training_table(
     )
 
 
-def _fit_wishes(signals: pa.Table, candidates: CandidateTable, early: Mask) -> Wishes:
-    """The rates of the turns that may be trained on."""
+def _fit_wishes(signals: pa.Table, candidates: CandidateTable, heard: Heard | None, early: Mask) -> Wishes:
+    """The rates, and the words, of the turns that may be trained on."""
     if early.all():
-        return fit_wishes(signals, candidates)
+        return fit_wishes(signals, candidates, heard)
     row = np.cumsum(early) - 1
     kept = candidates.take(np.flatnonzero(early[candidates.turn]))
-    return fit_wishes(signals.filter(pa.array(early)), replace(kept, turn=row[kept.turn]))
+    if heard is not None:
+        heard = Heard(Grams(heard.said.counts, heard.said.text[early]), heard.fold[early], heard.folds)
+    return fit_wishes(signals.filter(pa.array(early)), replace(kept, turn=row[kept.turn]), heard)
 
 
 def _exclusive(candidates: CandidateTable, right: F64, turns: int) -> F64:
@@ -225,9 +253,11 @@ def train(
         If `options.words` is set and there are no Said rows.
     """
     options = options or TrainOptions()
-    if options.words and said is None:
-        raise ValueError("train.words wants the Said rows of the turns (features.said.said)")
-    table = training_table(signals, gold, options.folds, options.certify_share, options.weak_from == "wishes")
+    if options.reads_words and said is None:
+        raise ValueError(
+            "train.words, or train.weak_from = words, wants the Said rows of the turns (features.said.said)"
+        )
+    table = training_table(signals, gold, options.folds, options.certify_share, options.weak_from, said)
     early = table.early
     weak = _weak(table, early, options)
     turn = table.candidates.turn

@@ -7,7 +7,7 @@ lacks by how often that one is wanted at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -124,6 +124,12 @@ class WishChain:
             follows=follows,
             steps=tuple(zip(_by_place(place, places), _by_place(place[turn], places), strict=True)),
         )
+
+    def emitting(self, emission: F64, other: F64) -> WishChain:
+        """The same with other beliefs by the words, shapes (m,) and (n,)."""
+        ratio = self.ratio * (emission / self.emission)
+        ratio_other = self.ratio_other * (other / self.other)
+        return replace(self, emission=emission, other=other, ratio=ratio, ratio_other=ratio_other)
 
     def pass_through(self, likelihood: F64) -> Pass:
         """Forward and backward.

@@ -21,9 +21,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from features.grams import Grams
 from features.hashing import strings
 from models.design import CandidateTable, numbers
 from models.wish_chain import AGAIN, END, NEW, WishChain, popularity
+from models.wish_words import WishWords, fit_words, frames_of, pooled
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -47,6 +49,10 @@ _PAUSES: Final = np.linspace(0.1, 0.9, 9)
 # that was not.
 START: Final = ((0.1, 0.6, 0.3), (0.5, 0.3, 0.2))
 STEPS: Final = 15
+# Rounds in which words learn what is believed, and steps after each: belief and words feed each other, and go astray
+# together if they are left to it.
+WORD_ROUNDS: Final = 3
+WORD_STEPS: Final = 3
 # Turns that the rates are estimated on, whole sessions from the first row on: a few hundred numbers need no more.
 FIT_ROWS: Final = 50_000
 _EDGE: Final = 1e-4
@@ -66,14 +72,17 @@ class Wishes:
         Shares of bins by whether the wish was met, and by move (again, new).
     readings : float
         Subjects of all readings, one more each: what a reading's own are a share of.
+    words : WishWords or None
+        What words are usually wanted for; None = by the interpreter's scores alone.
     """
 
     moves: F64
     bounds: dict[str, tuple[float, ...]]
     reactions: dict[str, F64]
     readings: float
+    words: WishWords | None = None
 
-    def posterior(self, signals: pa.Table, table: CandidateTable) -> F64:
+    def posterior(self, signals: pa.Table, table: CandidateTable, heard: Heard | None = None) -> F64:
         """p(the user wanted this candidate | the whole session), shape (m,).
 
         Parameters
@@ -82,15 +91,26 @@ class Wishes:
             n Signals rows of whole sessions, in order.
         table : CandidateTable
             m candidates of these turns, ordered by turn.
+        heard : Heard, optional
+            The turns' words; wanted by a model with words.
         """
-        chain = WishChain.of(signals, table, self.readings)
+        chain = self._chain(signals, table, heard)
         return chain.pass_through(self._likelihood(signals, chain)).belief
 
-    def columns(self, signals: pa.Table, table: CandidateTable) -> F32:
-        """`NAMES` of each candidate, shape (m, 2): the posterior, and its log-odds less those by the scores alone."""
-        chain = WishChain.of(signals, table, self.readings)
+    def columns(self, signals: pa.Table, table: CandidateTable, heard: Heard | None = None) -> F32:
+        """`NAMES` of each candidate, shape (m, 2): the posterior, and its log-odds less those by the turn alone."""
+        chain = self._chain(signals, table, heard)
         p, alone = chain.pass_through(self._likelihood(signals, chain)).belief, chain.emission
         return np.column_stack([p, _log_odds(p) - _log_odds(alone)]).astype(np.float32)
+
+    def _chain(self, signals: pa.Table, table: CandidateTable, heard: Heard | None) -> WishChain:
+        chain = WishChain.of(signals, table, self.readings)
+        if self.words is None:
+            return chain
+        if heard is None:
+            raise ValueError("the model was trained with train.weak_from = words and wants the words of the turns")
+        by_words = self.words.emission(heard.said, frames_of(signals, table), table, heard.fold, chain.emission)
+        return chain.emitting(*pooled(chain.emission, by_words, chain.other, table.turn))
 
     def _likelihood(self, signals: pa.Table, chain: WishChain) -> F64:
         """Of each turn's move and reaction, by whether its wish was met, shape (n, 2, 2); the end's stands in both."""
@@ -107,6 +127,7 @@ class Wishes:
             "bounds": {name: list(edges) for name, edges in self.bounds.items()},
             "reactions": {name: shares.tolist() for name, shares in self.reactions.items()},
             "readings": self.readings,
+            "words": self.words.plain() if self.words else None,
         }
 
     @staticmethod
@@ -117,6 +138,7 @@ class Wishes:
             {name: tuple(edges) for name, edges in held["bounds"].items()},
             {name: np.array(shares, np.float64) for name, shares in held["reactions"].items()},
             float(held["readings"]),
+            WishWords.from_plain(held["words"]) if held.get("words") else None,
         )
 
 
@@ -126,8 +148,17 @@ def binned(values: F32, edges: tuple[float, ...]) -> I64:
     return np.where(null, len(edges) + 1, np.searchsorted(edges, values, side="right")).astype(np.int64)
 
 
-def fit_wishes(signals: pa.Table, table: CandidateTable) -> Wishes:
-    """Estimate the rates of a log. Reads no label.
+@dataclass(frozen=True)
+class Heard:
+    """The words of n turns, and the fold of each turn's subject in [0, folds)."""
+
+    said: Grams
+    fold: I64
+    folds: int
+
+
+def fit_wishes(signals: pa.Table, table: CandidateTable, heard: Heard | None = None) -> Wishes:
+    """Estimate the rates of a log, and what its words are wanted for. Reads no label.
 
     Parameters
     ----------
@@ -135,20 +166,35 @@ def fit_wishes(signals: pa.Table, table: CandidateTable) -> Wishes:
         n Signals rows in order.
     table : CandidateTable
         Their candidates.
+    heard : Heard, optional
+        The turns' words; without them the interpreter's scores alone say what goes with the words.
     """
     if signals.num_rows > FIT_ROWS:
-        signals, table = _first_sessions(signals, table, FIT_ROWS)
+        signals, table, heard = _first_sessions(signals, table, heard, FIT_ROWS)
     gaps = numbers(signals["gap_after"])
     pauses = np.unique(np.round(np.nanquantile(gaps, _PAUSES), 3)) if (~np.isnan(gaps)).any() else np.zeros(0)
     bounds = {name: edges or tuple(float(p) for p in pauses) for name, edges in REACTIONS.items()}
     flat = {name: np.full((2, 2, len(edges) + 2), 1.0 / (len(edges) + 2)) for name, edges in bounds.items()}
-    readings = _readings(table)
-    wishes = Wishes(np.array(START), bounds, flat, readings)
-    chain = WishChain.of(signals, table, readings)
     bins = {name: binned(numbers(signals[name]), edges) for name, edges in bounds.items()}
-    for _ in range(STEPS):
+    wishes = _steps(Wishes(np.array(START), bounds, flat, _readings(table)), signals, table, heard, bins, STEPS)
+    if heard is None or not len(table.turn):
+        return wishes
+    frame = frames_of(signals, table)
+    for _ in range(WORD_ROUNDS):
+        belief = wishes.posterior(signals, table, heard)
+        words = fit_words(heard.said, frame, table, belief, heard.fold, heard.folds)
+        wishes = _steps(replace(wishes, words=words), signals, table, heard, bins, WORD_STEPS)
+    return wishes
+
+
+def _steps(
+    wishes: Wishes, signals: pa.Table, table: CandidateTable, heard: Heard | None, bins: Mapping[str, I64], steps: int
+) -> Wishes:
+    """Rates after some steps of expectation maximisation; what the words say stays as it is."""
+    chain = wishes._chain(signals, table, heard)
+    for _ in range(steps):
         counts = chain.pass_through(wishes._likelihood(signals, chain)).counts
-        wishes = _estimated(counts, bins, bounds, readings)
+        wishes = _estimated(counts, bins, wishes)
     return wishes
 
 
@@ -158,32 +204,38 @@ def _readings(table: CandidateTable) -> float:
     return float(np.round(popularity(table)[table.is_top][first].sum(), 3)) or 1.0
 
 
-def _first_sessions(signals: pa.Table, table: CandidateTable, rows: int) -> tuple[pa.Table, CandidateTable]:
+def _first_sessions(
+    signals: pa.Table, table: CandidateTable, heard: Heard | None, rows: int
+) -> tuple[pa.Table, CandidateTable, Heard | None]:
     session = strings(signals["session_id"])
     end = rows + int(np.argmax(np.append(session[rows:] != session[rows - 1], True)))
-    return signals.slice(0, end).combine_chunks(), table.take(np.flatnonzero(table.turn < end))
+    if heard is not None:
+        heard = Heard(Grams(heard.said.counts, heard.said.text[:end]), heard.fold[:end], heard.folds)
+    return signals.slice(0, end).combine_chunks(), table.take(np.flatnonzero(table.turn < end)), heard
 
 
-def _estimated(counts: F64, bins: Mapping[str, I64], bounds: dict[str, tuple[float, ...]], readings: float) -> Wishes:
+def _estimated(counts: F64, bins: Mapping[str, I64], wishes: Wishes) -> Wishes:
     """Shares from expected counts, shape (n, 2, 3), with one of each kind beside them."""
     moves = counts.sum(axis=0) + 1.0
     reactions = {}
     for name, at in bins.items():
-        size = len(bounds[name]) + 2
+        size = len(wishes.bounds[name]) + 2
         seen = [[np.bincount(at, counts[:, w, m], minlength=size) for m in (AGAIN, NEW)] for w in (0, 1)]
         reactions[name] = _shares(np.array(seen) + 1.0)
-    return Wishes(_shares(moves), bounds, reactions, readings)
+    return replace(wishes, moves=_shares(moves), reactions=reactions)
 
 
 def _shares(counts: F64) -> F64:
     return np.asarray(np.round(counts / counts.sum(axis=-1, keepdims=True), 9), dtype=np.float64)
 
 
-def with_wishes(signals: pa.Table, table: CandidateTable, wishes: Wishes | None) -> CandidateTable:
+def with_wishes(
+    signals: pa.Table, table: CandidateTable, wishes: Wishes | None, heard: Heard | None = None
+) -> CandidateTable:
     """The table with `NAMES` as further evidence; as it is without a model of wishes."""
     if wishes is None:
         return table
-    held = np.hstack([table.evidence, wishes.columns(signals, table)])
+    held = np.hstack([table.evidence, wishes.columns(signals, table, heard)])
     return replace(table, evidence=held, names=table.names + NAMES)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from features.lexicon import load as load_lexicon
 from features.signals import SignalOptions
-from models.training import TrainOptions
+from models.training import FUNCTIONS, WISHES, WORDS, TrainOptions
 from pipeline import storage
 from pipeline.errors import ConfigError
 from pipeline.gates.options import GatesOptions
@@ -275,8 +275,8 @@ def _check(config: Config) -> Config:
         _check_bounds(name, _value(config, name), least, most)
     if config.shuffle.mode not in ("auto", "spill", "native"):
         raise ConfigError(f"shuffle.mode = {config.shuffle.mode!r}: auto, spill or native is wanted")
-    if config.train.weak_from not in ("functions", "wishes"):
-        raise ConfigError(f"train.weak_from = {config.train.weak_from!r}: functions or wishes is wanted")
+    if config.train.weak_from not in (FUNCTIONS, WISHES, WORDS):
+        raise ConfigError(f"train.weak_from = {config.train.weak_from!r}: functions, wishes or words is wanted")
     _check_zone(config.ingest.timezone)
     for name in _TIMES:
         if (text := _value(config, name)) is not None:

@@ -11,10 +11,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from features.said import said
 from features.signals import signals
 from features.timeline import sort
 from models.judge import judge
-from models.training import Models, train
+from models.training import WORDS, Models, train
 from pipeline.config import Config
 from pipeline.jobs.curate import pool_options, vote_options
 from pipeline.transforms.pool import pool
@@ -27,7 +28,7 @@ _DEFAULT: Final = Config()
 CONFIG: Final = replace(
     _DEFAULT,
     signals=replace(_DEFAULT.signals, rephrase_likeness=0.0),
-    train=replace(_DEFAULT.train, weak_from="wishes", weak_tau=0.8),
+    train=replace(_DEFAULT.train, weak_from=WORDS, weak_tau=0.8),
     curate=replace(_DEFAULT.curate, min_users=1, test_share=0.0, confirm_below=0.2),
 )
 
@@ -54,7 +55,8 @@ def curate(turns: pa.Table, config: Config = CONFIG) -> Curated:
     """
     ordered = sort(turns).combine_chunks()
     table = signals(ordered, config.signals)
-    models = train(table, GOLD.empty(), config.train)
+    words = said(ordered, table) if config.train.reads_words else None
+    models = train(table, GOLD.empty(), config.train, words)
     judgements, corrections = judge(ordered, table, models)
     cast, _ = votes(ordered, judgements, corrections, vote_options(config.curate))
     examples, _ = pool(cast, pool_options(config.curate, models.defect_id, models.correction_id))

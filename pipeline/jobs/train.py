@@ -40,7 +40,7 @@ def run(context: Context) -> None:
     rows = workspace.read("train", "rows", SIGNALS)
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
-    said = _said(context, rows) if context.config.train.words else None
+    said = _said(context, rows) if context.config.train.reads_words else None
     tally.say(f"fitting on {rows.num_rows:,} rows")
     try:
         models = train(rows, gold, context.config.train, said)
@@ -99,7 +99,7 @@ def _sample(context: Context) -> None:
     limit = cut(histogram, context.config.sample.train_rows)
 
     def keep(pipeline: beam.Pipeline) -> None:
-        said = workspace.table("train", "said") if context.config.train.words else None
+        said = workspace.table("train", "said") if context.config.train.reads_words else None
         rows = KeepSessions(turns, signals, workspace.table("train", "rows"), limit, context.threads, said)
         _ = numbers(pipeline, buckets) | "Keep" >> beam.ParDo(rows)
 

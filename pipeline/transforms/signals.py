@@ -87,7 +87,7 @@ class JudgeTurns(SideBySide):
 
     def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
-        columns = ["interpretations", *(READS_SAID if self._models.defect.words else ())]
+        columns = ["interpretations", *(READS_SAID if self._models.reads_words else ())]
         turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, columns)
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         done = []
