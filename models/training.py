@@ -254,9 +254,8 @@ def train(
     """
     options = options or TrainOptions()
     if options.reads_words and said is None:
-        raise ValueError(
-            "train.words, or train.weak_from = words, wants the Said rows of the turns (features.said.said)"
-        )
+        asking = "train.words" if options.words else "train.weak_from = words"
+        raise ValueError(f"{asking} wants the Said rows of the turns (features.said.said)")
     table = training_table(signals, gold, options.folds, options.certify_share, options.weak_from, said)
     early = table.early
     weak = _weak(table, early, options)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from build import interpretation, turns
 
+from features.said import said as said_of
 from features.signals import SignalOptions, signals
 from features.timeline import sort
 from models.design import CandidateTable, candidate_table
@@ -18,6 +19,7 @@ from models.prior import fit_prior
 from models.store import dumps, loads
 from models.training import TrainOptions, train
 from models.wish_chain import WishChain
+from models.wish_words import WishWords, fit_words, frames_of, pooled, word_grams
 from models.wishes import NAMES, binned, fit_wishes, weak_defects, weak_rights, with_wishes
 from schemas import GOLD
 
@@ -160,3 +162,54 @@ def test_rights_of_wishes_are_probabilities(held: tuple) -> None:
     _, told, candidates, _, _ = held
     rights = weak_rights(with_wishes(told, candidates, fit_wishes(told, candidates)))
     assert ((rights >= 0) & (rights <= 1)).all()
+
+
+def test_words_of_other_users_tell_what_a_silent_turn_meant() -> None:
+    """One word is always taken for c; of those who say it three in four are believed to want a."""
+    wrong = [interpretation("c", 0.5), interpretation("a", 0.3), interpretation("b", 0.2)]
+    users = [f"u{k:02d}" for k in range(40)]
+    rows = [{"subject_id": u, "nbest": wrong, "executed": 0, "utterance": "lime please"} for u in users]
+    told = signals(sort(turns(*rows)))
+    candidates = candidate_table(told)
+    fold = subject_folds(told["subject_id"], 5)
+    said, frame = word_grams(pa.array(["lime please"] * len(users))), frames_of(told, candidates)
+    silent = candidates.turn % 4 == 0
+    belief = np.where(candidates.entry == np.where(silent, 0, 1), 0.9, 0.05)
+    words = fit_words(said, frame, candidates, belief, fold, 5)
+    scores = np.tile([0.5, 0.3, 0.2], len(users))
+    told_by_words = words.emission(said, frame, candidates, fold, scores)
+    assert (told_by_words[candidates.entry == 1] > 0.5).all()
+    assert (told_by_words[candidates.entry == 0] < 0.5).all()
+
+
+def test_counts_of_words_by_value_and_each_fold_reads_the_others() -> None:
+    table = turns(*({"nbest": [interpretation(i)], "executed": 0, "utterance": i} for i in ("a", "b")))
+    told = signals(table)
+    candidates = candidate_table(told)
+    held = word_grams(pa.array(["a", "b"]))
+    words = fit_words(held, frames_of(told, candidates), candidates, np.array([1.0, 0.5]), np.array([0, 1]), 2)
+    assert words.turns.sum() == pytest.approx(1.5)
+    assert words.counts.sum(axis=2).sum() == pytest.approx(held.counts[0].sum() + 0.5 * held.counts[1].sum(), abs=1e-3)
+    # Fold 0 knows what fold 1 said alone: b, which it takes anything for.
+    b = int(np.flatnonzero(words.turns[1] > 0)[0])
+    assert words.read(held, np.array([0, 0]))[:, b].min() > 0.5
+    again = WishWords.from_plain(words.plain())
+    assert (again.counts == words.counts).all()
+    assert (again.frames == words.frames).all()
+
+
+def test_scores_and_words_are_averaged_not_added() -> None:
+    both, rest = pooled(np.array([0.64, 0.16]), np.array([0.64, 0.16]), np.array([0.2]), np.array([0, 0]))
+    assert both == pytest.approx([0.64, 0.16])
+    assert rest == pytest.approx([0.2])
+
+
+def test_models_by_words_want_them_and_come_back_from_their_file(held: tuple) -> None:
+    table, told, _, _, _ = held
+    options = TrainOptions(weak_from="words", weak_tau=0.8)
+    with pytest.raises(ValueError, match=r"train\.weak_from = words wants"):
+        train(told, GOLD.empty(), options)
+    models = train(told, GOLD.empty(), options, said_of(table, told))
+    again = loads(dumps(models))
+    assert again.defect_id == models.defect_id
+    assert judge(table, told, again)[0].equals(judge(table, told, models)[0])
