@@ -95,7 +95,7 @@ def test_what_cannot_be_learned_is_said(folds, label, message):
 
 def test_boosters_with_words_tell_what_the_signals_cannot():
     """Which of two made-up words the user says has nothing to do with the signals, and decides the label."""
-    turns, signals, _ = with_signals()
+    _, signals, _ = with_signals()
     generator = np.random.default_rng(1)
     label = (generator.random(signals.num_rows) < 0.4).astype(np.float64)
     words = pa.table(
@@ -127,6 +127,6 @@ def test_a_model_with_words_is_trained_stored_and_judges_from_the_turns():
 
 
 def test_a_model_with_words_asks_for_them():
-    turns, signals, gold = with_signals()
+    _, signals, gold = with_signals()
     with pytest.raises(ValueError, match=r"train\.words wants"):
         train(signals, gold, TrainOptions(words=True))
