@@ -87,8 +87,8 @@ def fit_correction(
         The same candidates.
     gold : numpy.ndarray, shape (m,)
         Share of raters who say the candidate is right; NaN = no gold.
-    weak : numpy.ndarray, shape (n,)
-        p(defect) of each turn, for candidates without gold.
+    weak : numpy.ndarray, shape (m,)
+        p(right) of each candidate, for those without gold.
     fit_rows : numpy.ndarray of bool, shape (m,)
         Candidates that may be trained on.
     fold : numpy.ndarray of int64, shape (m,)
@@ -108,7 +108,7 @@ def fit_correction(
         nothing = CorrectionModel(FoldModel((), design.names), BetaCalibration())
         return nothing, nothing.predict(design, fold)
     known = ~np.isnan(gold)
-    label = np.where(known, gold, weak_candidate_labels(table, weak))
+    label = np.where(known, gold, weak)
     weight = np.where(known, 1.0, weak_weight if known.any() else 1.0)
     weight = np.where(fit_rows, weight, 0.0)
     model, score = fit_folds(design, label, weight, fold, folds, seed)

@@ -30,6 +30,8 @@ from models.folds import subject_folds
 from models.review import Reviews
 from models.thresholds import Limits
 from models.training import Models
+from models.wish_words import word_grams
+from models.wishes import Heard, with_wishes
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
 from schemas.judgement import REASON
 from schemas.turn import SLOT
@@ -66,9 +68,10 @@ def judge(
         One row an alternative candidate of each turn judged defective, or put right by a reviewer.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    table = candidate_table(signals, models.prior, fold, models.chain)
+    words = _said(turns, signals, models)
+    table = _candidates(signals, models, fold, words)
     design = turn_design(signals, table)
-    seen = models.defect.seen(design, _said(turns, signals, models), fold)
+    seen = models.defect.seen(design, words, fold)
     p_defect = rounded(models.defect.predict(seen, fold))
     limits = models.threshold.look_up(signals["domain"])
     is_defect = p_defect >= limits.value
@@ -96,7 +99,14 @@ def _as_reviewed(table: CandidateTable, p_correct: F64, reviewed: Mask, turns: i
 
 
 def _said(turns: pa.Table, signals: pa.Table, models: Models) -> pa.Table | None:
-    return None if models.defect.words is None else said(turns, signals)
+    return said(turns, signals) if models.reads_words else None
+
+
+def _candidates(signals: pa.Table, models: Models, fold: I64, words: pa.Table | None) -> CandidateTable:
+    """The candidates as the models were trained to see them."""
+    heard = None if words is None else Heard(word_grams(words["utterance"]), fold, models.options.folds)
+    table = candidate_table(signals, models.prior, fold, models.chain)
+    return with_wishes(signals, table, models.wishes, heard)
 
 
 def contributions(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[Design, F64]:
@@ -116,8 +126,10 @@ def contributions(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[D
         Of each turn by the booster that has not seen its subject; `judgement.reasons` holds the highest of them.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    design = turn_design(signals, candidate_table(signals, models.prior, fold, models.chain))
-    design = models.defect.seen(design, _said(turns, signals, models), fold)
+    words = _said(turns, signals, models)
+    table = _candidates(signals, models, fold, words)
+    design = turn_design(signals, table)
+    design = models.defect.seen(design, words, fold)
     return design, models.defect.folds.contributions(design, fold)
 
 

@@ -16,6 +16,7 @@ from models.defect import DefectModel
 from models.prior import Prior
 from models.thresholds import Thresholds
 from models.training import Models, TrainOptions, canonical
+from models.wishes import Wishes
 from models.words import WordsModel
 
 FORMAT: Final = "afterword-models/2"
@@ -32,6 +33,7 @@ def dumps(models: Models) -> bytes:
             "format": FORMAT,
             "prior": models.prior.plain(),
             "chain": models.chain.plain() if models.chain else None,
+            "wishes": models.wishes.plain() if models.wishes else None,
             "defect": models.defect.plain(),
             "correction": asdict(models.correction),
             "threshold": asdict(models.threshold),
@@ -76,6 +78,7 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         options=TrainOptions(**held["options"]),
         report=held["report"],
         chain=Chain.from_plain(held["chain"]) if held.get("chain") else None,
+        wishes=Wishes.from_plain(held["wishes"]) if held.get("wishes") else None,
     )
 
 

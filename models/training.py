@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -14,12 +14,20 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.grams import Grams
 from features.hashing import hash64, strings
 from features.interpretation import hex_id
 from models.boost import TrainingError, at_once
 from models.certify import estimate, estimate_each
 from models.chain import Chain
-from models.correction import CorrectionModel, best_alternative, eligible, fit_correction, rounded
+from models.correction import (
+    CorrectionModel,
+    best_alternative,
+    eligible,
+    fit_correction,
+    rounded,
+    weak_candidate_labels,
+)
 from models.defect import DefectModel, fit_defect
 from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
 from models.folds import subject_folds
@@ -27,6 +35,8 @@ from models.prior import Prior, fit_prior
 from models.report import report
 from models.thresholds import Scored, Thresholds, fit_thresholds
 from models.weak import weak_labels
+from models.wish_words import word_grams
+from models.wishes import Heard, Wishes, fit_wishes, weak_defects, weak_rights, with_wishes
 from schemas.judgement import NO_DOMAIN
 
 F64 = npt.NDArray[np.float64]
@@ -34,6 +44,11 @@ I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 LABEL_SOURCES: Final = ("both", "gold", "weak")
+
+# Where labels come from without gold.
+FUNCTIONS: Final = "functions"
+WISHES: Final = "wishes"
+WORDS: Final = "words"
 
 
 @dataclass(frozen=True)
@@ -60,6 +75,12 @@ class TrainOptions:
         Latest share of the gold turns, kept out of training to prove the thresholds on.
     weak_threshold, weak_tau : float
         Thresholds where there is too little gold to tell: never certified.
+    weak_from : str
+        Labels without gold: `functions` (labelling functions and the interpreter's doubt, `models.weak`), `wishes` (the
+        interpreter's scores and how users of this log react, `models.wishes`), or `words` (wishes, and what other
+        users' like words were wanted for, `models.wish_words`). Wishes want scores that are close to probabilities and
+        a system that acts at once; they find repairs in quite other words. Where a system asks back and confirms,
+        functions are far better. What the wishes say is then evidence of both models too.
     correction_rows : int
         At most so many candidates are learned from, all of a turn or none; a turn has several, and more of them cost
         time without telling more.
@@ -79,7 +100,13 @@ class TrainOptions:
     weak_threshold: float = 0.5
     weak_tau: float = 0.6
     correction_rows: int = 30_000
+    weak_from: str = FUNCTIONS
     words: bool = False
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether the words of turns are wanted to train on."""
+        return self.words or self.weak_from == WORDS
 
 
 @dataclass(frozen=True)
@@ -94,6 +121,12 @@ class Models:
     options: TrainOptions
     report: dict[str, Any]
     chain: Chain | None = None
+    wishes: Wishes | None = None
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether the words of a turn are wanted to judge it."""
+        return self.defect.words is not None or (self.wishes is not None and self.wishes.words is not None)
 
     @cached_property
     def defect_id(self) -> str:
@@ -112,6 +145,7 @@ class Models:
         return {
             "prior": self.prior.plain(),
             "chain": chain,
+            "wishes": self.wishes.plain() if self.wishes else None,
             "defect": self.defect.plain(),
             "threshold": asdict(self.threshold),
         }
@@ -136,13 +170,20 @@ class TrainingTable:
     candidate_rows: Design
     fold: I64
     prior: Prior
+    wishes: Wishes | None
     early: Mask
     wrong: F64
     right: F64
 
 
 def training_table(
-    signals: pa.Table, gold: pa.Table, folds: int, certify_share: float = 0.0, chain: Chain | None = None
+    signals: pa.Table,
+    gold: pa.Table,
+    folds: int,
+    certify_share: float = 0.0,
+    by: str = FUNCTIONS,
+    chain: Chain | None = None,
+    said: pa.Table | None = None,
 ) -> TrainingTable:
     """Join gold to signals; NaN where there is none. Several sources' values for one key are averaged.
 
@@ -155,6 +196,9 @@ def training_table(
     early = earlier_rows(signals, wrong_value, certify_share)
     prior = fit_prior(signals.filter(pa.array(early)), fold[early], folds)
     candidates = candidate_table(signals, prior, fold, chain)
+    heard = Heard(word_grams(said["utterance"]), fold, folds) if said is not None and by == WORDS else None
+    wishes = None if by == FUNCTIONS else _fit_wishes(signals, candidates, heard, early)
+    candidates = with_wishes(signals, candidates, wishes, heard)
     turns = turn_design(signals, candidates)
     right = labels[labels["definition"] == "right_interpretation"]
     by_candidate = (right["turn_id"] + "\x1f" + right["candidate_id"]).astype(object)
@@ -167,6 +211,7 @@ def training_table(
         candidate_rows=candidate_design(signals, candidates, turns),
         fold=fold,
         prior=prior,
+        wishes=wishes,
         early=early,
         wrong=wrong_value,
         right=_exclusive(candidates, right_value.reindex(keys).to_numpy(np.float64), signals.num_rows),
@@ -178,6 +223,17 @@ def wrong_gold(signals: pa.Table, gold: pa.Table) -> F64:
     labels = gold.to_pandas()
     wrong = labels[labels["definition"] == "wrong_interpretation"].groupby("turn_id")["value"].mean()
     return np.asarray(wrong.reindex(strings(signals["turn_id"])).to_numpy(np.float64))
+
+
+def _fit_wishes(signals: pa.Table, candidates: CandidateTable, heard: Heard | None, early: Mask) -> Wishes:
+    """The rates, and the words, of the turns that may be trained on."""
+    if early.all():
+        return fit_wishes(signals, candidates, heard)
+    row = np.cumsum(early) - 1
+    kept = candidates.take(np.flatnonzero(early[candidates.turn]))
+    if heard is not None:
+        heard = Heard(Grams(heard.said.counts, heard.said.text[early]), heard.fold[early], heard.folds)
+    return fit_wishes(signals.filter(pa.array(early)), replace(kept, turn=row[kept.turn]), heard)
 
 
 def _checked(gold: pa.Table) -> pd.DataFrame:
@@ -236,9 +292,10 @@ def train(
         If `options.words` is set and there are no Said rows.
     """
     options = options or TrainOptions()
-    if options.words and said is None:
-        raise ValueError("train.words wants the Said rows of the turns (features.said.said)")
-    table = training_table(signals, gold, options.folds, options.certify_share, chain)
+    if options.reads_words and said is None:
+        asking = "train.words" if options.words else "train.weak_from = words"
+        raise ValueError(f"{asking} wants the Said rows of the turns (features.said.said)")
+    table = training_table(signals, gold, options.folds, options.certify_share, options.weak_from, chain, said)
     early = table.early
     weak = _weak(table, early, options)
     turn = table.candidates.turn
@@ -261,7 +318,7 @@ def train(
             table.candidate_rows,
             table.candidates,
             right,
-            weak,
+            _weak_rights(table, weak),
             fit_candidates,
             table.fold[turn],
             options.folds,
@@ -275,7 +332,7 @@ def train(
     tau = _correction_threshold(table, is_defect, rounded(p_correct), options)
     told = report(table.turns, table.wrong, p_defect, early, fit_turns, options.labels)
     told |= {"candidates": len(turn)}
-    return Models(table.prior, defect, correction, threshold, tau, options, told, chain)
+    return Models(table.prior, defect, correction, threshold, tau, options, told, chain, table.wishes)
 
 
 def _taught(gold: F64, fit_rows: Mask, options: TrainOptions) -> tuple[F64, Mask]:
@@ -301,7 +358,14 @@ def _weak(table: TrainingTable, early: Mask, options: TrainOptions) -> F64:
     missing = np.isnan(table.wrong).any() or np.isnan(table.right).any()
     if options.labels == "gold" or (options.labels == "both" and not missing):
         return np.full(len(early), 0.5)
+    if table.wishes:
+        return weak_defects(table.candidates, len(early))
     return weak_labels(table.turns, table.fold, options.folds, options.seed, early)
+
+
+def _weak_rights(table: TrainingTable, weak: F64) -> F64:
+    """p(right) of candidates without gold, shape (m,)."""
+    return weak_rights(table.candidates) if table.wishes else weak_candidate_labels(table.candidates, weak)
 
 
 def earlier_rows(signals: pa.Table, wrong: F64, certify_share: float) -> Mask:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from models.boost import TrainingError, at_once, fit_folds
 from models.design import Design
 from models.labelling import Votes, majority, votes, voting, waterfall
+from models.wishes import NAMES as WISHES
 from schemas.signals import ANSWER, CANDIDATE_COLUMNS, SIGNALS
 
 F64 = npt.NDArray[np.float64]
@@ -26,6 +27,8 @@ I64 = npt.NDArray[np.int64]
 _AFTER: Final = {c.name for c in (*SIGNALS.columns, *CANDIDATE_COLUMNS) if c.needs_reaction} | set(ANSWER)
 # The user's own rating is a verdict: it votes, and no view may learn from it.
 _VERDICTS: Final = {"explicit_rating"}
+# These put before and after together.
+_WISHES: Final = tuple(f".{name}" for name in WISHES)
 _EDGE: Final = 1e-4
 # Fewer trees than the final models have: what they learn is a teacher's noisy opinion.
 WEAK_ROUNDS: Final = 80
@@ -37,7 +40,8 @@ def views(design: Design) -> tuple[Design, Design]:
     """A turn design cut into what was known before the answer, and what came after."""
     after = [n for n in design.names if _is_after(n)]
     verdicts = [n for n in design.names if n in _VERDICTS]
-    before = [n for n in design.names if n not in {*after, *verdicts}]
+    whole = [n for n in design.names if n.endswith(_WISHES)]
+    before = [n for n in design.names if n not in {*after, *verdicts, *whole}]
     return design.select(tuple(before)), design.select(tuple(after))
 
 

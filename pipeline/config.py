@@ -15,7 +15,7 @@ from typing import Any, Final
 from features.lexicon import load as load_lexicon
 from features.signals import SignalOptions
 from models.chain import ChainOptions
-from models.training import LABEL_SOURCES, TrainOptions
+from models.training import FUNCTIONS, LABEL_SOURCES, WISHES, WORDS, TrainOptions
 from pipeline import storage
 from pipeline.errors import ConfigError
 from pipeline.gates.options import GatesOptions
@@ -282,6 +282,8 @@ def _check(config: Config) -> Config:
         raise ConfigError(f"shuffle.mode = {config.shuffle.mode!r}: auto, spill or native is wanted")
     if config.train.labels not in LABEL_SOURCES:
         raise ConfigError(f"train.labels = {config.train.labels!r}: {', '.join(LABEL_SOURCES)} is wanted")
+    if config.train.weak_from not in (FUNCTIONS, WISHES, WORDS):
+        raise ConfigError(f"train.weak_from = {config.train.weak_from!r}: functions, wishes or words is wanted")
     _check_zone(config.ingest.timezone)
     for name in _TIMES:
         if (text := _value(config, name)) is not None:

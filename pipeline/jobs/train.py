@@ -51,7 +51,7 @@ def run(context: Context) -> None:
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
     chain = _chain(context, rows, gold)
-    said = _said(context, rows) if context.config.train.words else None
+    said = _said(context, rows) if context.config.train.reads_words else None
     tally.say(f"fitting on {rows.num_rows:,} rows")
     try:
         models = train(rows, gold, context.config.train, chain, said)
@@ -154,7 +154,7 @@ def _sample(context: Context) -> None:
     limit = cut(histogram, context.config.sample.train_rows)
 
     def keep(pipeline: beam.Pipeline) -> None:
-        said = workspace.table("train", "said") if context.config.train.words else None
+        said = workspace.table("train", "said") if context.config.train.reads_words else None
         rows = KeepSessions(turns, signals, workspace.table("train", "rows"), limit, context.threads, said)
         _ = numbers(pipeline, buckets) | "Keep" >> beam.ParDo(rows)
 

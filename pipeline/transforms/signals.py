@@ -101,7 +101,7 @@ class JudgeTurns(SideBySide):
 
     def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
-        columns = list(TURN_READS) + [c for c in READS_SAID if self._models.defect.words and c not in TURN_READS]
+        columns = list(TURN_READS) + [c for c in READS_SAID if self._models.reads_words and c not in TURN_READS]
         turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, columns)
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         done = []

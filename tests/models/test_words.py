@@ -117,9 +117,9 @@ def test_a_model_with_words_is_trained_stored_and_judges_from_the_turns():
     turns, signals, gold = with_signals()
     options = TrainOptions(words=True)
     words = said(turns, signals)
-    models = train(signals, gold, options, words)
+    models = train(signals, gold, options, said=words)
     data = dumps(models)
-    assert dumps(train(signals, gold, options, words)) == data
+    assert dumps(train(signals, gold, options, said=words)) == data
     assert dumps(loads(data)) == data
     first, second = (judge(turns, signals, m)[0] for m in (models, loads(data)))
     assert first.equals(second)

@@ -1,0 +1,63 @@
+"""A log through the product: signals, both models fitted without a label of a person, judgements, votes, examples.
+
+These are the functions that the stages of `afterword run` call on each bucket; a test holds what they give against a
+release of the command.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from features.said import said
+from features.signals import signals
+from features.timeline import sort
+from models.judge import judge
+from models.training import WORDS, Models, train
+from pipeline.config import Config
+from pipeline.jobs.curate import pool_options, vote_options
+from pipeline.transforms.pool import pool
+from pipeline.transforms.votes import votes
+from schemas import GOLD
+
+# What differs from the defaults. Nearly every utterance of the corpus is said once, so no two users can agree on one;
+# and the loop has a test set of its own.
+_DEFAULT: Final = Config()
+CONFIG: Final = replace(
+    _DEFAULT,
+    signals=replace(_DEFAULT.signals, rephrase_likeness=0.0),
+    train=replace(_DEFAULT.train, weak_from=WORDS, weak_tau=0.8),
+    curate=replace(_DEFAULT.curate, min_users=1, test_share=0.0, confirm_below=0.2),
+)
+
+
+@dataclass(frozen=True)
+class Curated:
+    """What the pipeline made of a log."""
+
+    turns: pa.Table
+    judgements: pa.Table
+    corrections: pa.Table
+    examples: pa.Table
+    models: Models
+
+
+def curate(turns: pa.Table, config: Config = CONFIG) -> Curated:
+    """Curate a log.
+
+    Parameters
+    ----------
+    turns : pyarrow.Table
+        Turn rows of whole subjects.
+    config : Config
+    """
+    ordered = sort(turns).combine_chunks()
+    table = signals(ordered, config.signals)
+    words = said(ordered, table) if config.train.reads_words else None
+    models = train(table, GOLD.empty(), config.train, words)
+    judgements, corrections = judge(ordered, table, models)
+    cast, _ = votes(ordered, judgements, corrections, vote_options(config.curate))
+    examples, _ = pool(cast, pool_options(config.curate, models.defect_id, models.correction_id))
+    return Curated(ordered, judgements, corrections, examples, models)

@@ -1,0 +1,188 @@
+"""What words are usually wanted for: naive Bayes over hashed words, learned from what is believed of each turn's wish.
+
+Semi-supervised naive Bayes by expectation maximisation (Nigam, McCallum, Thrun and Mitchell 2000), with what the
+session tells (`models.wishes`) in the place of labels: a turn counts for each frame as far as its wish is believed to
+be of it. So a repair that one user made teaches what another's like words mean, though that one took the wrong answer
+in silence.
+
+Counts are kept by fold of subject; a turn is read by the words of the other folds' users.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy.sparse import csr_matrix
+from scipy.special import log_softmax
+
+from features.grams import Grams, grams
+from features.interpretation import list_offsets
+from features.text import flat
+from models.design import CandidateTable
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+# 8,192 columns: half of what a few thousand short requests use; naive Bayes reads them as well as eight times as many.
+BITS: Final = 13
+# Frames that words are read for, those believed in most. More of them cost time and space, and are rare.
+FRAMES: Final = 512
+# Of a column, for each frame: what was never said is unlikely, not impossible.
+_SMOOTHING: Final = 0.05
+_LEAST_FRAME: Final = 0.5
+_LEAST_OTHER: Final = 0.003
+
+
+@dataclass(frozen=True)
+class WishWords:
+    """Expected counts of words by frame and fold.
+
+    Attributes
+    ----------
+    frames : numpy.ndarray of int64, shape (k,)
+        Ascending.
+    counts : numpy.ndarray of float32, shape (folds, k, 2 ** BITS)
+        Sums of `features.grams` rows, each as far as its turn's wish is of the frame.
+    turns : numpy.ndarray of float64, shape (folds, k)
+        Sums of that belief.
+    """
+
+    frames: I64
+    counts: F32
+    turns: F64
+
+    def read(self, said: Grams, fold: I64) -> F64:
+        """p(frame | words) by the other folds' users, shape (n, k)."""
+        out = np.empty((len(fold), len(self.frames)))
+        texts = said.matrix()
+        for k in np.unique(fold).tolist():
+            rows = np.flatnonzero(fold == k)
+            weights, usual = self._weights(k)
+            out[rows] = np.asarray(texts[rows] @ weights.T) + usual
+        return np.asarray(np.exp(log_softmax(out, axis=1)), dtype=np.float64)
+
+    def _weights(self, fold: int) -> tuple[F64, F64]:
+        """Log-probability of each column by frame, and of each frame, by the folds other than one."""
+        counts = self.counts.sum(axis=0, dtype=np.float64) - self.counts[fold] + _SMOOTHING
+        turns = self.turns.sum(axis=0) - self.turns[fold] + _LEAST_FRAME
+        return np.log(counts / counts.sum(axis=1, keepdims=True)), np.log(turns / turns.sum())
+
+    def emission(self, said: Grams, frame: I64, table: CandidateTable, fold: I64, scores: F64) -> F64:
+        """p(candidate | words) by other users' wishes, shape (m,).
+
+        A frame's share goes to its candidates by their scores. A frame that words are not read for, and a turn without
+        words, keep the scores.
+
+        Parameters
+        ----------
+        said : Grams
+            Of the n turns' utterances.
+        frame : numpy.ndarray of int64, shape (m,)
+        table : CandidateTable
+            m candidates.
+        fold : numpy.ndarray of int64, shape (n,)
+        scores : numpy.ndarray, shape (m,)
+            p(candidate | words) by the interpreter.
+        """
+        at = np.minimum(np.searchsorted(self.frames, frame), len(self.frames) - 1)
+        known = (self.frames[at] == frame) & (said.text >= 0)[table.turn]
+        pairs, group = np.unique(np.column_stack([table.turn, frame]), axis=0, return_inverse=True)
+        together = np.bincount(group.ravel(), scores, minlength=len(pairs))[group.ravel()]
+        return np.where(known, self.read(said, fold)[table.turn, at] * scores / together, scores)
+
+    def plain(self) -> dict[str, Any]:
+        """Plain data, for a JSON file: of the counts those that are not 0."""
+        where = np.flatnonzero(self.counts)
+        return {
+            "frames": _pack(self.frames, "<i8"),
+            "where": _pack(where, "<i8"),
+            "counts": _pack(self.counts.ravel()[where], "<f4"),
+            "turns": self.turns.tolist(),
+        }
+
+    @staticmethod
+    def from_plain(held: Mapping[str, Any]) -> WishWords:
+        """Read what `plain` gave."""
+        turns, frames = np.array(held["turns"], np.float64), _unpack(held["frames"], "<i8").astype(np.int64)
+        counts = np.zeros(turns.size << BITS, np.float32)
+        counts[_unpack(held["where"], "<i8")] = _unpack(held["counts"], "<f4")
+        return WishWords(frames, counts.reshape((*turns.shape, 1 << BITS)), turns)
+
+
+def _pack(values: npt.NDArray[Any], type: str) -> str:
+    return base64.b64encode(values.astype(type).tobytes()).decode("ascii")
+
+
+def _unpack(text: str, type: str) -> npt.NDArray[Any]:
+    return np.frombuffer(base64.b64decode(text), type)
+
+
+def word_grams(utterance: pa.Array | pa.ChunkedArray) -> Grams:
+    """Normalised utterances as `WishWords` reads them."""
+    return grams(utterance, bits=BITS)
+
+
+def frames_of(signals: pa.Table, table: CandidateTable) -> I64:
+    """Frame of each candidate, shape (m,); 0 for one that stands in no turn's list."""
+    lists = flat(signals["candidates"])
+    out = np.zeros(len(table.turn), np.int64)
+    listed = table.offset >= 0
+    at = list_offsets(lists)[table.turn[listed]] + table.entry[listed]
+    out[listed] = lists.flatten().field("frame_id").to_numpy()[at]
+    return out
+
+
+def fit_words(said: Grams, frame: I64, table: CandidateTable, belief: F64, fold: I64, folds: int) -> WishWords:
+    """Count words by frame, each turn as far as its wish is believed to be of the frame.
+
+    Parameters
+    ----------
+    said : Grams
+        Of the n turns' utterances.
+    frame, belief : numpy.ndarray, shape (m,)
+        Of each candidate.
+    table : CandidateTable
+    fold : numpy.ndarray of int64, shape (n,)
+    folds : int
+    """
+    frames, group = np.unique(frame, return_inverse=True)
+    total = np.bincount(group, belief)
+    kept = np.sort(np.lexsort((frames, -total))[:FRAMES])
+    place = np.full(len(frames), -1)
+    place[kept] = np.arange(len(kept))
+    rows = np.flatnonzero((place[group] >= 0) & (said.text >= 0)[table.turn])
+    shape = (len(fold), len(kept))
+    believed = csr_matrix((belief[rows], (table.turn[rows], place[group[rows]])), shape=shape)
+    texts = said.matrix()
+    counts = np.empty((folds, len(kept), texts.shape[1]), np.float32)
+    turns = np.empty((folds, len(kept)))
+    for k in range(folds):
+        at = np.flatnonzero(fold == k)
+        counts[k] = np.round((believed[at].T @ texts[at]).toarray(), 4)
+        turns[k] = np.round(np.asarray(believed[at].sum(axis=0)).ravel(), 4)
+    return WishWords(frames[kept], counts, turns)
+
+
+def pooled(scores: F64, words: F64, other: F64, turn: I64) -> tuple[F64, F64]:
+    """Geometric mean of what scores and words say of each candidate, and of the rest; a turn's add up to 1.
+
+    The two rest on the same words, so neither is evidence beside the other: their logarithms are averaged.
+
+    Parameters
+    ----------
+    scores, words : numpy.ndarray, shape (m,)
+    other : numpy.ndarray, shape (n,)
+        The rest by the scores.
+    turn : numpy.ndarray of int64, shape (m,)
+    """
+    rest = np.maximum(1.0 - np.bincount(turn, words, minlength=len(other)), _LEAST_OTHER)
+    both, neither = np.sqrt(scores * words), np.sqrt(other * rest)
+    total = np.bincount(turn, both, minlength=len(other)) + neither
+    return both / total[turn], neither / total
