@@ -9,12 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
+from features.lexicon import load
 from features.said import said
 from features.signals import signals
 from features.timeline import sort
+from models.chain import Chain
+from models.chain_fit import fit_chain
+from models.edges import edges_of, known_edges
 from models.judge import judge
+from models.leading import leading_of
 from models.training import WORDS, Models, train
 from pipeline.config import Config
 from pipeline.jobs.curate import pool_options, vote_options
@@ -56,8 +62,16 @@ def curate(turns: pa.Table, config: Config = CONFIG) -> Curated:
     ordered = sort(turns).combine_chunks()
     table = signals(ordered, config.signals)
     words = said(ordered, table) if config.train.reads_words else None
-    models = train(table, GOLD.empty(), config.train, words)
+    models = train(table, GOLD.empty(), config.train, _chain(ordered, table, config), words)
     judgements, corrections = judge(ordered, table, models)
     cast, _ = votes(ordered, judgements, corrections, vote_options(config.curate))
     examples, _ = pool(cast, pool_options(config.curate, models.defect_id, models.correction_id))
     return Curated(ordered, judgements, corrections, examples, models)
+
+
+def _chain(turns: pa.Table, table: pa.Table, config: Config) -> Chain:
+    """How all users went on, as stage train counts it."""
+    every = np.ones(table.num_rows, bool)
+    lexicon, gap = load(config.signals.language), config.signals.rephrase_gap
+    edges = edges_of(table, leading_of(table), turns["interpretations"], every, lexicon, config.train.folds, gap)
+    return fit_chain(known_edges(edges, config.chain.min_users), config.train.folds, config.chain)

@@ -209,7 +209,7 @@ def test_models_by_words_want_them_and_come_back_from_their_file(held: tuple) ->
     options = TrainOptions(weak_from="words", weak_tau=0.8)
     with pytest.raises(ValueError, match=r"train\.weak_from = words wants"):
         train(told, GOLD.empty(), options)
-    models = train(told, GOLD.empty(), options, said_of(table, told))
+    models = train(told, GOLD.empty(), options, said=said_of(table, told))
     again = loads(dumps(models))
     assert again.defect_id == models.defect_id
     assert judge(table, told, again)[0].equals(judge(table, told, models)[0])
