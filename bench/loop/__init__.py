@@ -19,6 +19,8 @@ from bench.loop.experiment import Loop, one_seed, weeks
 from bench.loop.nlu import features
 from bench.loop.score import is_worse, rises
 
+# Figures of a seed, then errors by domain before and after.
+Found = tuple[dict[str, float], dict[str, float], dict[str, float]]
 # Not those that anything was chosen with (101 and 102, on another fold).
 SEEDS: Final = (1, 2, 3, 4, 5)
 
@@ -29,17 +31,21 @@ def figures(data: Path, test_fold: int = TEST_FOLD, seeds: tuple[int, ...] = SEE
     if corpus is None or not (corpus.fold == test_fold).any():
         return {}
     rows = features(corpus.text)
-    flat: list[dict[str, float]] = []
-    errors: dict[str, list[dict[str, float]]] = {"error.before": [], "error.after": []}
-    for seed in seeds:
-        loop = Loop(corpus, test_fold, seed, rows)
-        found = one_seed(loop)
-        for name, kept in errors.items():
-            kept.append(found.pop(name))
-        flat.append(found | weeks(loop))
-    out = {key: float(np.mean([f[key] for f in flat])) for key in flat[0]}
-    out |= {f"{key}.std": float(np.std([f[key] for f in flat], ddof=min(1, len(flat) - 1))) for key in flat[0]}
-    return out | _domains(errors["error.before"], errors["error.after"])
+    return summary([seed_figures(Loop(corpus, test_fold, seed, rows)) for seed in seeds])
+
+
+def seed_figures(loop: Loop) -> Found:
+    """Figures of one seed, and its errors by domain before and after."""
+    once, before, after = one_seed(loop)
+    return once | weeks(loop), before, after
+
+
+def summary(found: list[Found]) -> dict[str, float]:
+    """Means over the seeds, their spread as `.std`, and the domains."""
+    each = [one for one, _, _ in found]
+    out = {key: float(np.mean([f[key] for f in each])) for key in each[0]}
+    out |= {f"{key}.std": float(np.std([f[key] for f in each], ddof=min(1, len(each) - 1))) for key in each[0]}
+    return out | _domains([before for _, before, _ in found], [after for _, _, after in found])
 
 
 def _domains(before: list[dict[str, float]], after: list[dict[str, float]]) -> dict[str, float]:

@@ -124,8 +124,8 @@ class Loop:
         return score.precision(self.corpus.label[rows.row], rows.label)
 
 
-def one_seed(loop: Loop) -> dict[str, float | dict[str, float]]:
-    """All figures of one seed; those of `error.` by domain."""
+def one_seed(loop: Loop) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """All figures of one seed, and errors by domain before and after."""
     before, domain = loop.right(loop.first), loop.corpus.domain[loop.cut.test]
     traffic = Rows(loop.cut.traffic, loop.corpus.label[loop.cut.traffic])
     served = loop.serve(loop.first, loop.cut.traffic, "seed")
@@ -141,22 +141,23 @@ def one_seed(loop: Loop) -> dict[str, float | dict[str, float]]:
         "self_training_sure": own.take(served.scores[traffic.row, 0] >= SURE),
         "confirmations": harvest.rows.take(~harvest.correction),
     }
-    scored = {name: trained(rows) for name, rows in simple.items()}
+    best = _ceilings(loop, served)
+    scored = {f"baseline.{name}": trained(rows) for name, rows in simple.items()}
+    scored |= {f"ceiling.{name}": trained(rows) for name, rows in best.items()}
     shares = {name: replace(result, after=right).oracle_share for name, right in scored.items()}
-    return {
+    figures = {
         "accuracy.before": float(before.mean()),
         "accuracy.after": float(result.after.mean()),
         "accuracy.oracle": float(result.oracle.mean()),
         "oracle_share": result.oracle_share,
         "win": result.win,
         "loss": result.loss,
-        **{f"baseline.{name}.accuracy": float(right.mean()) for name, right in scored.items()},
-        **{f"baseline.{name}.oracle_share": share for name, share in shares.items()},
-        "baseline.oracle_share": max(shares["self_training"], shares["self_training_sure"]),
+        **{f"{name}.accuracy": float(right.mean()) for name, right in scored.items()},
+        **{f"{name}.oracle_share": share for name, share in shares.items()},
+        "baseline.oracle_share": max(shares["baseline.self_training"], shares["baseline.self_training_sure"]),
         **_made(loop, served, harvest),
-        "error.before": score.error_by_domain(before, domain),
-        "error.after": score.error_by_domain(result.after, domain),
     }
+    return figures, score.error_by_domain(before, domain), score.error_by_domain(result.after, domain)
 
 
 def _made(loop: Loop, served: Served, harvest: Harvest) -> dict[str, float]:
@@ -177,6 +178,20 @@ def _made(loop: Loop, served: Served, harvest: Harvest) -> dict[str, float]:
         "defect.auc": score.auc(wrong[turn], p_defect),
         "defect.baseline.auc": score.auc(wrong, 1.0 - served.scores[said.row, 0]),
     }
+
+
+def _ceilings(loop: Loop, served: Served) -> dict[str, Rows]:
+    """What perfect judgement would release: right turns alone; and with them the wrong ones that a repair tells of.
+
+    Wrong turns without a repair that was understood can be corrected by other users' words alone.
+    """
+    row = served.said.row
+    meant, right = loop.corpus.label[row], served.labels[row, 0] == loop.corpus.label[row]
+    told = right.copy()
+    for k in np.flatnonzero(served.said.rephrased)[::-1].tolist():
+        told[k] |= told[k + 1]
+    said = Rows(row, meant)
+    return {"right": said.take(right), "traced": said.take(told)}
 
 
 def _said_again(served: Served) -> Rows:

@@ -158,12 +158,17 @@ def test_errors_by_domain_and_their_rise() -> None:
 
 def test_the_loop_runs_to_its_end_and_the_oracle_is_best() -> None:
     loop = Loop(CORPUS, 1, 1)
-    found = one_seed(loop) | weeks(loop)
+    once, before, after = one_seed(loop)
+    found = once | weeks(loop)
     assert found["accuracy.before"] < found["accuracy.oracle"]
     assert found["turns"] >= len(loop.cut.traffic)
     assert found["confirmations"] > 0
     assert all(0.0 <= found[f"round{k}.accuracy"] <= 1.0 for k in range(1, 5))
-    assert set(found["error.after"]) == {"alarm", "light", "music"}
+    assert set(before) == set(after) == {"alarm", "light", "music"}
+    figures = bench_loop.summary([(found, before, after), (found, before, after)])
+    assert figures["accuracy.after"] == found["accuracy.after"]
+    assert figures["accuracy.after.std"] == 0.0
+    assert figures["domains"] == 3.0
 
 
 def test_curation_gives_what_a_release_of_the_command_gives(tmp_path: Path) -> None:
