@@ -13,9 +13,9 @@ import json
 import sys
 from pathlib import Path
 
-from bench import letsgo, simulated
+from bench import letsgo, simulated, slurp
 
-WORKS = {"letsgo": letsgo.figures, "simulated": simulated.figures}
+WORKS = {"letsgo": letsgo.figures, "slurp": slurp.figures, "simulated": simulated.figures}
 
 
 def main() -> int:

@@ -56,6 +56,20 @@ class Grams:
         each = np.vstack([np.asarray(self.counts @ weights), np.zeros((1, weights.shape[1]))])
         return np.asarray(each[self.text], dtype=np.float64)
 
+    def rarity(self) -> F64:
+        """How rare each column is among the texts that are not null, shape (columns,): log((1 + n) / (1 + texts that
+        have it)) + 1 (the inverse document frequency of Spärck Jones 1972, smoothed).
+        """
+        texts = np.bincount(self.text[self.text >= 0], minlength=self.counts.shape[0]).astype(np.float64)
+        present = csr_matrix((np.ones(self.counts.nnz), self.counts.indices, self.counts.indptr), self.counts.shape)
+        return np.asarray(np.log1p(texts.sum()) - np.log1p(present.T @ texts) + 1.0, dtype=np.float64)
+
+    def weighted(self, columns: F64) -> Grams:
+        """The same with each column times its weight, every row scaled to length 1 again."""
+        counts = self.counts.copy()
+        counts.data = (counts.data * columns[counts.indices]).astype(np.float32)
+        return Grams(_unit(counts), self.text)
+
     @property
     def _shape(self) -> tuple[int, int]:
         return len(self.text), self.counts.shape[1]
@@ -131,6 +145,11 @@ def _letters(owner: I64, word: I64, vocabulary: npt.NDArray[np.object_], lengths
 def _scaled(counts: csr_matrix) -> csr_matrix:
     """Rows with logarithmic counts and length 1."""
     counts.data = np.log1p(counts.data)
+    return _unit(counts)
+
+
+def _unit(counts: csr_matrix) -> csr_matrix:
+    """Rows of length 1; one of nothing stays so."""
     length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
     per_row = np.repeat(np.maximum(length, 1e-12), np.diff(counts.indptr))
     counts.data = (counts.data / per_row).astype(np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from models.design import Design
 
 S = TypeVar("S")
 T = TypeVar("T")
+F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
@@ -117,7 +118,14 @@ class FoldModel:
 
 
 def fit_folds(
-    design: Design, label: F64, weight: F64, fold: I64, folds: int, seed: int, rounds: int = ROUNDS
+    design: Design,
+    label: F64,
+    weight: F64,
+    fold: I64,
+    folds: int,
+    seed: int,
+    rounds: int = ROUNDS,
+    stacked: Sequence[Design] = (),
 ) -> tuple[FoldModel, F64]:
     """Fit one booster a fold and score every row out of fold.
 
@@ -134,6 +142,9 @@ def fit_folds(
     seed : int
     rounds : int
         Trees a booster.
+    stacked : sequence of Design, length folds, optional
+        Columns made of labels, after those of `design`: the k-th are booster k's own, for all n rows, and have seen
+        the labels of neither fold k nor a row's own fold (`models.words`).
 
     Returns
     -------
@@ -149,16 +160,27 @@ def fit_folds(
         raise TrainingError("labels must be numbers in [0, 1]; there are others (NaN, infinite or out of range)")
     parts = [_training_rows(label, weight, fold, k) for k in range(folds)]
 
+    names = design.names + (stacked[0].names if stacked else ())
+
+    def seen(k: int, rows: I64) -> F32:
+        return np.hstack([design.values[rows], stacked[k].values[rows]]) if stacked else design.values[rows]
+
     def fit(k: int) -> str:
         rows = parts[k]
-        data = lgb.Dataset(design.values[rows], label[rows], weight=weight[rows], feature_name=list(design.names))
+        data = lgb.Dataset(seen(k, rows), label[rows], weight=weight[rows], feature_name=list(names))
         parameters = PARAMETERS | {"seed": seed + k, "num_threads": _THREADS}
         return str(lgb.train(parameters, data, num_boost_round=rounds).model_to_string())
 
     with ThreadPoolExecutor(max_workers=min(folds, os.cpu_count() or 1)) as pool:
         boosters = list(pool.map(fit, range(folds)))
-    model = FoldModel(tuple(boosters), design.names)
-    return model, model.predict(design, fold)
+    model = FoldModel(tuple(boosters), names)
+    if not stacked:
+        return model, model.predict(design, fold)
+    own = np.empty((len(fold), len(names)), np.float32)
+    for k in range(folds):
+        rows = np.flatnonzero(fold == k)
+        own[rows] = seen(k, rows)
+    return model, model.predict(Design(own, names), fold)
 
 
 def at_once(first: Callable[[], S], second: Callable[[], T]) -> tuple[S, T]:

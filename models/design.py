@@ -39,6 +39,10 @@ class Design:
         at = [self.names.index(n) for n in keep]
         return Design(self.values[:, at], keep)
 
+    def beside(self, other: Design) -> Design:
+        """These columns and, after them, those of the same rows of another design."""
+        return Design(np.hstack([self.values, other.values]), self.names + other.names)
+
 
 @dataclass(frozen=True)
 class CandidateTable:

@@ -14,6 +14,7 @@ from features.text import flat
 from models.correction import DECIMALS, Choice, best_alternative, eligible, highest_other
 from models.design import CandidateTable, Design, candidate_design, candidate_table, numbers, turn_design
 from models.folds import subject_folds
+from models.reading import frames, words
 from models.training import Models
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
 from schemas.judgement import REASON
@@ -35,7 +36,8 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     Parameters
     ----------
     turns, signals : pyarrow.Table
-        Turn and Signals rows of the same turns in the same (total) order.
+        Turn and Signals rows of the same turns in the same (total) order. Of the turns `interpretations` are read,
+        and `utterance` by models with readings.
     models : Models
 
     Returns
@@ -52,13 +54,26 @@ def judge(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[pa.Table,
     is_defect = p_defect >= models.threshold.value
     # Only a defective turn is asked what was meant.
     table = table.take(np.flatnonzero(is_defect[table.turn]))
-    candidates = candidate_design(signals, table, design)
+    candidates = _with_reading(candidate_design(signals, table, design), turns, signals, table, models, fold)
     p_correct = np.round(models.correction.predict(candidates, fold[table.turn]), DECIMALS)
     choice = best_alternative(table, p_correct, signals.num_rows)
     blame = _blame(signals, table, choice, is_defect)
     reasons = _reasons(models, design, fold, is_defect)
     judgements = _judgements(signals, models, p_defect, is_defect, blame, reasons)
     return judgements, _corrections(turns, signals, models, table, p_correct, is_defect, choice)
+
+
+def _with_reading(
+    design: Design, turns: pa.Table, signals: pa.Table, table: CandidateTable, models: Models, fold: I64
+) -> Design:
+    """The candidates' columns with those of readings, where the model was trained with them."""
+    reading = models.correction.reading
+    if reading is None:
+        return design
+    asked = np.zeros(signals.num_rows, bool)
+    asked[table.turn] = True
+    held = words(pc.if_else(pa.array(asked), flat(turns["utterance"]), None))
+    return design.beside(reading.columns(held, frames(signals, table), table, fold[table.turn]))
 
 
 def contributions(signals: pa.Table, models: Models) -> tuple[Design, F64]:

@@ -13,6 +13,7 @@ from models.certify import Threshold
 from models.correction import CorrectionModel
 from models.defect import DefectModel
 from models.prior import Prior
+from models.reading import ReadingModel
 from models.training import Models, TrainOptions, canonical
 
 FORMAT: Final = "afterword-models/1"
@@ -29,7 +30,7 @@ def dumps(models: Models) -> bytes:
             "format": FORMAT,
             "prior": models.prior.plain(),
             "defect": asdict(models.defect),
-            "correction": asdict(models.correction),
+            "correction": models.correction.plain(),
             "threshold": asdict(models.threshold),
             "tau": asdict(models.tau),
             "options": asdict(models.options),
@@ -64,12 +65,21 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
     return Models(
         prior=Prior.from_plain(held["prior"]),
         defect=DefectModel(_folds(held["defect"]), BetaCalibration(**held["defect"]["calibration"])),
-        correction=CorrectionModel(_folds(held["correction"]), BetaCalibration(**held["correction"]["calibration"])),
+        correction=CorrectionModel(
+            _folds(held["correction"]),
+            BetaCalibration(**held["correction"]["calibration"]),
+            _reading(held["correction"]),
+        ),
         threshold=Threshold(**held["threshold"]),
         tau=Threshold(**held["tau"]),
         options=TrainOptions(**held["options"]),
         report=held["report"],
     )
+
+
+def _reading(held: dict[str, Any]) -> ReadingModel | None:
+    reading = held.get("reading")
+    return None if reading is None else ReadingModel.from_plain(reading)
 
 
 def _folds(held: dict[str, Any]) -> FoldModel:

@@ -21,6 +21,7 @@ from models.defect import DefectModel, fit_defect
 from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
 from models.folds import subject_folds
 from models.prior import Prior, fit_prior
+from models.reading import ReadingTask, turn_lessons
 from models.weak import weak_labels
 
 F64 = npt.NDArray[np.float64]
@@ -53,6 +54,9 @@ class TrainOptions:
     correction_rows : int
         At most so many candidates are learned from, all of a turn or none; a turn has several, and more of them cost
         time without telling more.
+    reading : bool
+        Whether the correction model also learns what words are usually taken to mean (`models.reading`). It tells much
+        where n-best lists are of several systems or without scores; the model file then holds weights of hashed words.
     """
 
     folds: int = 5
@@ -64,6 +68,7 @@ class TrainOptions:
     weak_threshold: float = 0.5
     weak_tau: float = 0.6
     correction_rows: int = 30_000
+    reading: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Models:
     @cached_property
     def correction_id(self) -> str:
         """SHA-256 of all that a correction follows from, the defect model among it."""
-        corrects = {"correction": asdict(self.correction), "tau": asdict(self.tau), "margin": self.options.margin}
+        corrects = {"correction": self.correction.plain(), "tau": asdict(self.tau), "margin": self.options.margin}
         return _digest(self._of_defect | corrects)
 
     @property
@@ -160,7 +165,13 @@ def _exclusive(candidates: CandidateTable, right: F64, turns: int) -> F64:
     return np.where(follows, 0.0, right)
 
 
-def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None) -> Models:
+def train(
+    signals: pa.Table,
+    gold: pa.Table,
+    options: TrainOptions | None = None,
+    said: pa.Table | None = None,
+    known: pa.Table | None = None,
+) -> Models:
     """Fit the defect and the correction model, calibrate them, and choose and certify their thresholds.
 
     With gold, the latest `certify_share` of the gold turns, and every turn from then on, is left out of the fit;
@@ -173,13 +184,22 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
     gold : pyarrow.Table
         Gold rows; may be empty. Only `wrong_interpretation` and `right_interpretation` are read.
     options : TrainOptions, optional
+    said : pyarrow.Table, optional
+        `utterance` of the same turns in the same order; wanted with `options.reading`, else not read.
+    known : pyarrow.Table, optional
+        Rows of the present NLU model's training set, `utterance` and `interpretations` as in Turn, that readings are
+        learned from too.
 
     Raises
     ------
     models.boost.TrainingError
         If the rows cannot give a model (one class only, bad labels).
+    ValueError
+        If `options.reading` is set and there are no utterances.
     """
     options = options or TrainOptions()
+    if options.reading and said is None:
+        raise ValueError("train.reading wants the utterances of the turns")
     table = training_table(signals, gold, options.folds, options.certify_share)
     early = table.early
     weak = _weak(table, early, options)
@@ -199,12 +219,22 @@ def train(signals: pa.Table, gold: pa.Table, options: TrainOptions | None = None
             options.folds,
             options.weak_weight,
             options.seed,
+            _reading_task(table, weak, said, known, options),
         ),
     )
     p_defect = np.round(p_defect, DECIMALS)
     threshold = _defect_threshold(table, p_defect, options)
     tau = _correction_threshold(table, p_defect >= threshold.value, np.round(p_correct, DECIMALS), options)
     return Models(table.prior, defect, correction, threshold, tau, options, _report(table, early))
+
+
+def _reading_task(
+    table: TrainingTable, weak: F64, said: pa.Table | None, known: pa.Table | None, options: TrainOptions
+) -> ReadingTask | None:
+    if said is None or not options.reading:
+        return None
+    lessons = turn_lessons(table.candidates, table.right, weak, table.early, options.weak_weight)
+    return ReadingTask.of(table.signals, said["utterance"], table.candidates, lessons, table.fold, known)
 
 
 def _few(table: TrainingTable, rows: int) -> Mask:

@@ -6,8 +6,10 @@ from dataclasses import asdict
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from features.text import flat
 from features.timeline import ORDER
 from models.boost import TrainingError
 from models.certify import Threshold
@@ -18,7 +20,8 @@ from pipeline import storage, tally
 from pipeline.errors import InputError
 from pipeline.jobs.context import Context, numbers
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
-from schemas import GOLD, SIGNALS
+from pipeline.transforms.write import bucket_path
+from schemas import GOLD, SIGNALS, TURN
 
 MODEL_FILE = "models.json"
 
@@ -38,9 +41,10 @@ def run(context: Context) -> None:
     rows = workspace.read("train", "rows", SIGNALS)
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
+    said = _utterances(context, rows) if context.config.train.reading else None
     tally.say(f"fitting on {rows.num_rows:,} rows")
     try:
-        models = train(rows, gold, context.config.train)
+        models = train(rows, gold, context.config.train, said)
     except TrainingError as error:
         raise InputError(
             f"{rows.num_rows:,} turns of {len(rows['subject_id'].unique()):,} users cannot train a model: {error}. "
@@ -68,6 +72,17 @@ def run(context: Context) -> None:
 
 def _facts(threshold: Threshold) -> dict[str, object]:
     return {k: round(v, DECIMALS) if isinstance(v, float) else v for k, v in asdict(threshold).items()}
+
+
+def _utterances(context: Context, rows: pa.Table) -> pa.Table:
+    """`utterance` of the turns that Signals rows are of, in their order."""
+    wanted = flat(rows["turn_id"])
+    folder, found = context.workspace.table("ingest", "turns"), []
+    for bucket in context.workspace.buckets("signals", "signals"):
+        turns = storage.read_table(bucket_path(folder, bucket), TURN.schema, ["turn_id", "utterance"])
+        found.append(turns.filter(pc.is_in(turns["turn_id"], value_set=wanted)))
+    held = pa.concat_tables(found)
+    return held.take(pc.index_in(wanted, value_set=flat(held["turn_id"])))
 
 
 def _sample(context: Context) -> None:

@@ -86,7 +86,8 @@ class JudgeTurns(SideBySide):
 
     def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations"])
+        columns = ["interpretations", *(["utterance"] if self._models.correction.reading else [])]
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, columns)
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         done = []
         for start, length in pieces(table["session_id"]):
