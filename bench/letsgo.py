@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bench.relabels import PRECISION, Truth, relabels
 from bench.weak import aggregations, blind
 from features.signals import signals
 from features.timeline import sort
 from models.boost import fit_folds
 from models.calibration import fit_beta
-from models.certify import estimate_each
-from models.correction import best_alternative
 from models.design import Design, numbers
 from models.folds import subject_folds
 from models.metrics import ap, auc, clopper_pearson_low, ece, ece_floor
@@ -39,9 +38,6 @@ FOLDS: Final = 5
 INNER_FOLDS: Final = 5
 INNER_KEY: Final = "afterword/inner1"
 SEED: Final = 7
-PRECISION: Final = 0.90
-# No cut passes: nothing is relabelled.
-NEVER: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -169,59 +165,33 @@ def rule(design: Design) -> F64:
 def corrections(work: Work) -> dict[str, float]:
     """The correction model: turns right before and after taking its best candidate, and relabels at precision .90."""
     table, turn = work.table, work.turn
+    truth = Truth(table.candidates, work.right, work.scored, table.fold)
     weight = work.scored[turn].astype(np.float64)
     outer, inside = nested(table.candidate_rows, work.right, weight, table, turn)
     mass = np.nan_to_num(table.candidates.evidence[:, table.candidates.names.index("mass")]).astype(np.float64)
     out = {
-        "top_right.before": _right_share(work, table.candidates.is_top.astype(np.float64)),
-        "top_right.after": _right_share(work, outer),
-        "top_right.baseline.after": _right_share(work, mass),
-        "top_right.oracle": _right_share(work, work.right),
+        "top_right.before": truth.right_share(table.candidates.is_top.astype(np.float64)),
+        "top_right.after": truth.right_share(outer),
+        "top_right.baseline.after": truth.right_share(mass),
+        "top_right.oracle": truth.right_share(work.right),
     }
     learn = [work.scored[turn] & (table.fold[turn] != k) for k in range(FOLDS)]
     p = [fit_beta(scores[at], work.right[at])(scores) for scores, at in zip(inside, learn, strict=True)]
-    out |= _relabels(work, "relabels90", p, TrainOptions().margin)
-    out |= _relabels(work, "relabels90.nolead", p, -np.inf)
+    out |= _relabels(truth, "relabels90", p, TrainOptions().margin)
+    out |= _relabels(truth, "relabels90.nolead", p, -np.inf)
     # The second-best score by itself can have no lead over the best one, so none is asked of it.
-    return out | _relabels(work, "relabels90.baseline", [mass] * FOLDS, -np.inf)
+    return out | _relabels(truth, "relabels90.baseline", [mass] * FOLDS, -np.inf)
 
 
-def _right_share(work: Work, score: F64) -> float:
-    """Share of scored turns whose candidate of highest score is right; n-best order breaks ties."""
-    order = np.lexsort((work.table.candidates.entry, -score, work.turn))
-    turn = work.turn[order]
-    first = order[np.append(True, turn[1:] != turn[:-1])]
-    picked = np.zeros(len(work.scored))
-    picked[work.turn[first]] = work.right[first]
-    return float(picked[work.scored].mean())
-
-
-def _relabels(work: Work, name: str, inside: list[F64], margin: float) -> dict[str, float]:
-    """Relabels at the threshold that each training part chose for the wished precision; 0 if they fall short of it.
-
-    As in the product a candidate must also lead every other, the top one among them, by the margin: several of a
-    turn's candidates may be right, and to replace one right reading by another corrects nothing.
-    """
-    fold = work.table.fold
-    taken = right = needless = 0
-    top_right = np.zeros(len(work.scored), bool)
-    top = work.table.candidates.is_top
-    top_right[work.turn[top]] = work.right[top] > 0
-    for k, scores in enumerate(inside):
-        chosen = best_alternative(work.table.candidates, scores, len(work.scored))
-        led = work.scored & (chosen.row >= 0) & (chosen.margin >= margin)
-        known = led & (fold != k)
-        cut = estimate_each(chosen.probability[known], work.right[chosen.row[known]], PRECISION, NEVER)
-        accepted = led & (fold == k) & (chosen.probability >= cut)
-        taken += int(accepted.sum())
-        right += int(work.right[chosen.row[accepted]].sum())
-        needless += int(top_right[accepted].sum())
-    precision = right / taken if taken else 0.0
+def _relabels(truth: Truth, name: str, scores: list[F64], margin: float) -> dict[str, float]:
+    """Number of relabels, 0 if they fall short of the wished precision, and what they are."""
+    found = relabels(truth, scores, margin)
+    taken, right = len(found.turn), int(found.right.sum())
     return {
-        name: float(taken if precision >= PRECISION else 0),
+        name: float(taken if found.precision >= PRECISION else 0),
         f"{name}.made": float(taken),
-        f"{name}.precision": precision,
-        f"{name}.needless": float(needless),
+        f"{name}.precision": found.precision,
+        f"{name}.needless": float(found.needless.sum()),
         f"{name}.low95": clopper_pearson_low(right, taken) if taken else 0.0,
     }
 

@@ -14,11 +14,12 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench import dbdc3, letsgo, loop, simulated, uss
+from bench import dbdc3, letsgo, loop, simulated, slurp, uss
 
 Figures = Callable[[Path], dict[str, float]]
 WORKS: Mapping[str, Figures] = {
     "letsgo": letsgo.figures,
+    "slurp": slurp.figures,
     "uss": uss.figures,
     "dbdc3": dbdc3.figures,
     "simulated": simulated.figures,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from models.boost import FoldModel, fit_folds
 from models.calibration import BetaCalibration, fit_beta
 from models.design import EVIDENCE, CandidateTable, Design
+from models.reading import ReadingModel, ReadingTask, fit_reading
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -26,14 +27,26 @@ _MOST_REPEATS: Final = 2.0
 
 @dataclass(frozen=True)
 class CorrectionModel:
-    """Boosters by fold of subject over candidates, and their calibration. Without boosters nothing is ever right."""
+    """Boosters by fold of subject over candidates, their calibration, and the readings of words, where they are used.
+
+    Without boosters nothing is ever right.
+    """
 
     folds: FoldModel
     calibration: BetaCalibration
+    reading: ReadingModel | None = None
 
     def predict(self, design: Design, fold: I64) -> F64:
-        """p(correct) of each candidate; `fold` is its turn's, shape (m,)."""
+        """p(correct) of each candidate; `fold` is its turn's, shape (m,).
+
+        A model with readings wants their columns after those of `candidate_design`.
+        """
         return self.calibration(self.folds.predict(design, fold))
+
+    def plain(self) -> dict[str, Any]:
+        """The model as plain data, for a JSON file."""
+        reading = None if self.reading is None else self.reading.plain()
+        return {"folds": asdict(self.folds), "calibration": asdict(self.calibration), "reading": reading}
 
 
 def weak_candidate_labels(table: CandidateTable, defect: F64) -> F64:
@@ -76,6 +89,7 @@ def fit_correction(
     folds: int,
     weak_weight: float,
     seed: int,
+    task: ReadingTask | None = None,
 ) -> tuple[CorrectionModel, F64]:
     """Fit the correction model.
 
@@ -96,6 +110,8 @@ def fit_correction(
     folds : int
     weak_weight : float
     seed : int
+    task : ReadingTask, optional
+        Words and lessons of the same candidates: what the words usually mean then is evidence too.
 
     Returns
     -------
@@ -111,10 +127,11 @@ def fit_correction(
     label = np.where(known, gold, weak)
     weight = np.where(known, 1.0, weak_weight if known.any() else 1.0)
     weight = np.where(fit_rows, weight, 0.0)
-    model, score = fit_folds(design, label, weight, fold, folds, seed)
+    reading, stacked = (None, []) if task is None else fit_reading(task, fold, folds, fit_rows)
+    model, score = fit_folds(design, label, weight, fold, folds, seed, stacked=stacked)
     by = fit_rows & known if (fit_rows & known).any() else fit_rows
     calibration = fit_beta(score[by], label[by], weight[by])
-    return CorrectionModel(model, calibration), calibration(score)
+    return CorrectionModel(model, calibration, reading), calibration(score)
 
 
 # Probabilities are rounded before anything is decided by them: their last bits must not decide.

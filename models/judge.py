@@ -27,6 +27,7 @@ from models.design import (
     turn_design,
 )
 from models.folds import subject_folds
+from models.reading import frames, words
 from models.review import Reviews
 from models.thresholds import Limits
 from models.training import Models
@@ -81,7 +82,7 @@ def judge(
     # Only a defective turn is asked what was meant.
     asked = np.flatnonzero((is_defect | put_right)[table.turn])
     table, reviewed = table.take(asked), reviewed[asked]
-    candidates = candidate_design(signals, table, design)
+    candidates = _with_reading(candidate_design(signals, table, design), turns, signals, table, models, fold)
     p_correct = rounded(models.correction.predict(candidates, fold[table.turn]))
     p_correct = _as_reviewed(table, p_correct, reviewed, signals.num_rows)
     choice = best_alternative(table, p_correct, signals.num_rows)
@@ -107,6 +108,19 @@ def _candidates(signals: pa.Table, models: Models, fold: I64, words: pa.Table | 
     heard = None if words is None else Heard(word_grams(words["utterance"]), fold, models.options.folds)
     table = candidate_table(signals, models.prior, fold, models.chain)
     return with_wishes(signals, table, models.wishes, heard)
+
+
+def _with_reading(
+    design: Design, turns: pa.Table, signals: pa.Table, table: CandidateTable, models: Models, fold: I64
+) -> Design:
+    """The candidates' columns with those of readings, where the model was trained with them."""
+    reading = models.correction.reading
+    if reading is None:
+        return design
+    asked = np.zeros(signals.num_rows, bool)
+    asked[table.turn] = True
+    held = words(pc.if_else(pa.array(asked), flat(turns["utterance"]), None))
+    return design.beside(reading.columns(held, frames(signals, table), table, fold[table.turn]))
 
 
 def contributions(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[Design, F64]:

@@ -14,6 +14,7 @@ from models.chain import Chain
 from models.correction import CorrectionModel
 from models.defect import DefectModel
 from models.prior import Prior
+from models.reading import ReadingModel
 from models.thresholds import Thresholds
 from models.training import Models, TrainOptions, canonical
 from models.wishes import Wishes
@@ -35,7 +36,7 @@ def dumps(models: Models) -> bytes:
             "chain": models.chain.plain() if models.chain else None,
             "wishes": models.wishes.plain() if models.wishes else None,
             "defect": models.defect.plain(),
-            "correction": asdict(models.correction),
+            "correction": models.correction.plain(),
             "threshold": asdict(models.threshold),
             "tau": asdict(models.tau),
             "options": asdict(models.options),
@@ -72,7 +73,11 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
         defect=DefectModel(
             _folds(held["defect"]), BetaCalibration(**held["defect"]["calibration"]), _words(held["defect"])
         ),
-        correction=CorrectionModel(_folds(held["correction"]), BetaCalibration(**held["correction"]["calibration"])),
+        correction=CorrectionModel(
+            _folds(held["correction"]),
+            BetaCalibration(**held["correction"]["calibration"]),
+            _reading(held["correction"]),
+        ),
         threshold=_thresholds(held["threshold"]),
         tau=_thresholds(held["tau"]),
         options=TrainOptions(**held["options"]),
@@ -85,6 +90,11 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
 def _words(held: dict[str, Any]) -> WordsModel | None:
     words = held.get("words")
     return None if words is None else WordsModel.from_plain(words)
+
+
+def _reading(held: dict[str, Any]) -> ReadingModel | None:
+    reading = held.get("reading")
+    return None if reading is None else ReadingModel.from_plain(reading)
 
 
 def _folds(held: dict[str, Any]) -> FoldModel:

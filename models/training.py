@@ -32,6 +32,7 @@ from models.defect import DefectModel, fit_defect
 from models.design import CandidateTable, Design, candidate_design, candidate_table, turn_design
 from models.folds import subject_folds
 from models.prior import Prior, fit_prior
+from models.reading import ReadingTask, turn_lessons
 from models.report import report
 from models.thresholds import Scored, Thresholds, fit_thresholds
 from models.weak import weak_labels
@@ -88,6 +89,9 @@ class TrainOptions:
         Whether the defect model also learns the words of utterance, answer and reaction (`models.words`). They tell
         much where users type or speak freely and people's labels are at hand; what is learned is of this log's
         domains, and the model file then holds weights of hashed words.
+    reading : bool
+        Whether the correction model also learns what words are usually taken to mean (`models.reading`). It tells much
+        where n-best lists are of several systems or without scores; the model file then holds weights of hashed words.
     """
 
     folds: int = 5
@@ -102,11 +106,12 @@ class TrainOptions:
     correction_rows: int = 30_000
     weak_from: str = FUNCTIONS
     words: bool = False
+    reading: bool = False
 
     @property
     def reads_words(self) -> bool:
         """Whether the words of turns are wanted to train on."""
-        return self.words or self.weak_from == WORDS
+        return self.words or self.reading or self.weak_from == WORDS
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,8 @@ class Models:
     @property
     def reads_words(self) -> bool:
         """Whether the words of a turn are wanted to judge it."""
-        return self.defect.words is not None or (self.wishes is not None and self.wishes.words is not None)
+        by_wishes = self.wishes is not None and self.wishes.words is not None
+        return self.defect.words is not None or self.correction.reading is not None or by_wishes
 
     @cached_property
     def defect_id(self) -> str:
@@ -136,7 +142,7 @@ class Models:
     @cached_property
     def correction_id(self) -> str:
         """SHA-256 of all that a correction follows from, the defect model among it."""
-        corrects = {"correction": asdict(self.correction), "tau": asdict(self.tau), "margin": self.options.margin}
+        corrects = {"correction": self.correction.plain(), "tau": asdict(self.tau), "margin": self.options.margin}
         return _digest(self._of_defect | corrects)
 
     @property
@@ -266,6 +272,7 @@ def train(
     options: TrainOptions | None = None,
     chain: Chain | None = None,
     said: pa.Table | None = None,
+    known: pa.Table | None = None,
 ) -> Models:
     """Fit the defect and the correction model, calibrate them, and choose and certify their thresholds.
 
@@ -282,18 +289,21 @@ def train(
     chain : Chain, optional
         Reformulations of all users, counted before `certified_from`; goes with the models.
     said : pyarrow.Table, optional
-        Said rows of the same turns in the same order; wanted with `options.words`, else not read.
+        Said rows of the same turns in the same order; wanted with `options.reads_words`, else not read.
+    known : pyarrow.Table, optional
+        Rows of the present NLU model's training set, `utterance` and `interpretations` as in Turn, that readings are
+        learned from too.
 
     Raises
     ------
     models.boost.TrainingError
         If the rows cannot give a model (one class only, gold that is no share, no gold though it alone was asked for).
     ValueError
-        If `options.words` is set and there are no Said rows.
+        If the words of the turns are wanted and there are no Said rows.
     """
     options = options or TrainOptions()
     if options.reads_words and said is None:
-        asking = "train.words" if options.words else "train.weak_from = words"
+        asking = "train.words" if options.words else "train.reading" if options.reading else "train.weak_from = words"
         raise ValueError(f"{asking} wants the Said rows of the turns (features.said.said)")
     table = training_table(signals, gold, options.folds, options.certify_share, options.weak_from, chain, said)
     early = table.early
@@ -324,6 +334,7 @@ def train(
             options.folds,
             options.weak_weight,
             options.seed,
+            _reading_task(table, weak, said, known, options),
         ),
     )
     p_defect = rounded(p_defect)
@@ -340,6 +351,15 @@ def _taught(gold: F64, fit_rows: Mask, options: TrainOptions) -> tuple[F64, Mask
     if options.labels == "weak":
         return np.full(len(gold), np.nan), fit_rows
     return gold, fit_rows & ~np.isnan(gold) if options.labels == "gold" else fit_rows
+
+
+def _reading_task(
+    table: TrainingTable, weak: F64, said: pa.Table | None, known: pa.Table | None, options: TrainOptions
+) -> ReadingTask | None:
+    if said is None or not options.reading:
+        return None
+    lessons = turn_lessons(table.candidates, table.right, weak, table.early, options.weak_weight)
+    return ReadingTask.of(table.signals, said["utterance"], table.candidates, lessons, table.fold, known)
 
 
 def _few(table: TrainingTable, rows: int) -> Mask:
