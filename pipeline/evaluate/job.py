@@ -121,7 +121,8 @@ def _corrections(labels: pd.DataFrame, judged: Judged) -> dict[str, Any]:
     key = strings(judged.corrections["turn_id"]) + "\x1f" + strings(judged.corrections["candidate_id"])
     at, share = _joined(key, _by_candidate(labels))
     rows = judged.corrections.take(at)
-    accepted = is_true(rows["accepted"])
+    # What a reviewer called right is accepted for that, and would be held against itself.
+    accepted = is_true(rows["accepted"]) & (strings(rows["source"]) != "reviewer")
     learned = is_true(pc.is_in(rows["turn_id"], value_set=judged.learned))
     domain = _domains_of(rows["turn_id"], judged.judgements)
 

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.hashing import strings
 from features.text import flat
 from models.judge import judge
 from models.store import ModelFileError, loads
-from models.training import Models, earlier_rows
+from models.thresholds import Thresholds
+from models.training import Models, earlier_rows, wrong_gold
 from pipeline import storage
 from pipeline.errors import InputError, StageError
 from pipeline.explain.release import Release
@@ -27,7 +27,7 @@ I64 = npt.NDArray[np.int64]
 Pair = tuple[pa.Table, pa.Table]
 # Columns that are asked for; a run's tables are large.
 _JUDGED = ("turn_id", "domain", "p_defect", "is_defect")
-_CORRECTED = ("turn_id", "candidate_id", "p_correct", "accepted")
+_CORRECTED = ("turn_id", "candidate_id", "p_correct", "accepted", "source")
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,18 @@ def of_model(out: str, path: str, labelled: pa.Array) -> Judged:
     own = _is_stages_own(workspace, storage.sha256(data))
     told = {
         "models": {"file": storage.sha256(data), "defect": models.defect_id, "correction": models.correction_id},
-        "thresholds": {"defect": {"value": models.threshold.value}, "correction": {"value": models.tau.value}},
+        "thresholds": {"defect": _threshold(models.threshold), "correction": _threshold(models.tau)},
         "training": models.report,
     }
     learned = _fitted(workspace, labelled) if own else pa.array([], pa.string())
     # Of a model of another run it is not known whom it has seen.
     told["learned_known"] = own
     return _gather(tables, labelled, _judging(tables, models), told, learned)
+
+
+def _threshold(held: Thresholds) -> dict[str, object]:
+    """The pooled threshold, with those of domains, as a manifest has them."""
+    return {"value": held.pooled.value, "domains": {name: {"value": t.value} for name, t in held.domains.items()}}
 
 
 def _judging(tables: StageTables, models: Models) -> Callable[[int, I64], Pair]:
@@ -159,9 +164,7 @@ def _fitted(workspace: Workspace, labelled: pa.Array) -> pa.Array:
     facts = workspace.facts("train")
     rows = workspace.read("train", "rows", SIGNALS, ["turn_id", "session_id", "event_time"])
     gold = labels(workspace, audited(workspace, frozenset(f["uri"] for f in facts["gold"]["inputs"])))
-    wrong = gold.filter(pc.equal(gold["definition"], "wrong_interpretation")).to_pandas()
-    known = wrong.groupby("turn_id")["value"].mean().reindex(strings(rows["turn_id"])).to_numpy(np.float64)
-    early = earlier_rows(rows, known, facts["config"]["train"]["certify_share"])
+    early = earlier_rows(rows, wrong_gold(rows, gold), facts["config"]["train"]["certify_share"])
     ids = flat(rows["turn_id"]).filter(pa.array(early))
     return ids.filter(pc.is_in(ids, value_set=labelled))
 

@@ -24,8 +24,8 @@ def render(told: dict[str, Any]) -> str:
     thresholds = by["thresholds"]
     lines = [
         "",
-        f"{name}{_turns(told['turns'])}; defect at p >= {thresholds['defect']['value']:.2f}, correction at "
-        f"p >= {thresholds['correction']['value']:.2f}; learned from {by['training']['labels']}",
+        f"{name}{_turns(told['turns'])}; defect at {_limit(thresholds['defect'])}, correction at "
+        f"{_limit(thresholds['correction'])}; learned from {by['training']['labels']}",
         *(f"gold      {f['uri']}: {f['labels']:,} labels" for f in told["gold"]),
     ]
     for note in told["notes"]:
@@ -40,6 +40,11 @@ def render(told: dict[str, Any]) -> str:
     if told["examples"]:
         lines += ["", *_examples(told["examples"])]
     return "\n".join(lines)
+
+
+def _limit(threshold: dict[str, Any]) -> str:
+    own = len(threshold.get("domains") or {})
+    return f"p >= {threshold['value']:.2f}" + (f" ({own} domain{'s' * (own > 1)} by their own)" if own else "")
 
 
 def _turns(turns: int | None) -> str:

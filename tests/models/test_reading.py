@@ -236,7 +236,7 @@ def test_trained_models_with_readings_read_back_to_the_same_bytes(made, trained)
 
 
 def test_a_model_with_readings_wants_the_utterances(made):
-    with pytest.raises(ValueError, match="wants the utterances"):
+    with pytest.raises(ValueError, match="wants the Said rows"):
         train(made.signals, _gold(made), replace(TrainOptions(), reading=True))
 
 
