@@ -30,7 +30,7 @@ I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 SETS: Final = ("mwoz", "sgd", "redial", "ccpe")
-FOLDS: Final = 5
+FOLDS: Final = 10
 # Where a whole set is left out, nothing of it is learned in any fold; fewer folds take less time.
 LEFT_OUT_FOLDS: Final = 3
 SEED: Final = 7

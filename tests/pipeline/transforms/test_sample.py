@@ -14,7 +14,7 @@ from pipeline import storage
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut, session_bin
 from pipeline.transforms.shuffle import KeyHash, split
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import SIGNALS, TURN
+from schemas import SAID, SIGNALS, TURN
 
 
 def made(users: int = 60) -> pa.Table:
@@ -80,6 +80,21 @@ def test_turns_without_consent_are_never_kept(tmp_path: Path):
     kept = sample(table, tmp_path, 2, 10_000)
     refused = {t for t, c in zip(table["turn_id"].to_pylist(), table["consent"].to_pylist(), strict=True) if c is False}
     assert refused and not refused & set(kept) and len(kept) == table.num_rows - len(refused)
+
+
+def test_the_words_of_kept_turns_are_written_beside_them_and_a_refused_turn_is_no_reaction(tmp_path: Path):
+    ordered = sort(made())
+    where = [str(tmp_path / name) for name in ("turns", "signals", "rows", "said")]
+    write_bucket(where[0], 0, ordered, TURN)
+    write_bucket(where[1], 0, signals(ordered), SIGNALS)
+    KeepSessions(*where[:3], 1 << 16, said_folder=where[3]).work(0)
+    rows = storage.read_table(bucket_path(where[2], 0), SIGNALS.schema)
+    words = storage.read_table(bucket_path(where[3], 0), SAID.schema)
+    assert words["turn_id"].to_pylist() == rows["turn_id"].to_pylist()
+    reaction = dict(zip(words["turn_id"].to_pylist(), words["reaction"].to_pylist(), strict=True))
+    # u14 has five turns, the third of them refused.
+    assert [reaction[f"u14-{k}"] is None for k in (0, 1, 3, 4)] == [False, True, False, True]
+    assert "u14-2" not in reaction
 
 
 def histogram(bins: list[int], rows: list[int]) -> pa.Table:
