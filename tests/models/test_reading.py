@@ -216,7 +216,7 @@ def test_a_mean_of_readers_scores_their_mean():
 @pytest.fixture(scope="module")
 def trained(made):
     options = replace(TrainOptions(), reading=True)
-    return train(made.signals, _gold(made), options, made.turns.select(["utterance"]))
+    return train(made.signals, _gold(made), options, said=made.turns.select(["utterance"]))
 
 
 def _gold(made: Made) -> pa.Table:
