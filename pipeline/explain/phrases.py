@@ -26,6 +26,12 @@ _MOST: Final = {
     "answer": "others' other answers",
 }
 
+# What the session as a whole tells of a reading; see `models.wishes`.
+_WISHED: Final = {
+    "wish.p": "how far the whole session says that it was wanted",
+    "wish.gain": "what the session adds to its score, in log-odds",
+}
+
 # Units that a reader wants beside the number; scores, shares and ranks say no more than it.
 _COUNTED: Final = ("s", "turns", "tokens", "hypotheses", "candidates", "users", "nats")
 
@@ -83,6 +89,8 @@ def phrase(feature: str) -> Phrase:
         return _column(feature)
     if name.startswith("prior."):
         return _pooled(whose, name)
+    if name in _WISHED:
+        return Phrase(f"{_WHOSE[whose]}: {_WISHED[name]}")
     known = _column(name)
     return Phrase(f"{_WHOSE[whose]}: {_small(known.text)}", known.unit, known.null, known.is_bool)
 
