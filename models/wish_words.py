@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
 from features.grams import Grams, grams
+from features.hashing import mix
 from features.interpretation import list_offsets
 from features.text import flat
 from models.design import CandidateTable
@@ -64,15 +66,19 @@ class WishWords:
         texts = said.matrix()
         for k in np.unique(fold).tolist():
             rows = np.flatnonzero(fold == k)
-            weights, usual = self._weights(k)
+            weights, usual = self._weights[k]
             out[rows] = np.asarray(texts[rows] @ weights.T) + usual
         return np.asarray(np.exp(log_softmax(out, axis=1)), dtype=np.float64)
 
-    def _weights(self, fold: int) -> tuple[F64, F64]:
-        """Log-probability of each column by frame, and of each frame, by the folds other than one."""
-        counts = self.counts.sum(axis=0, dtype=np.float64) - self.counts[fold] + _SMOOTHING
-        turns = self.turns.sum(axis=0) - self.turns[fold] + _LEAST_FRAME
-        return np.log(counts / counts.sum(axis=1, keepdims=True)), np.log(turns / turns.sum())
+    @cached_property
+    def _weights(self) -> tuple[tuple[F64, F64], ...]:
+        """For each fold, by the others: log-probability of each column by frame, and of each frame."""
+        out = []
+        for of_fold, turns_of_fold in zip(self.counts, self.turns, strict=True):
+            counts = self.counts.sum(axis=0, dtype=np.float64) - of_fold + _SMOOTHING
+            turns = self.turns.sum(axis=0) - turns_of_fold + _LEAST_FRAME
+            out.append((np.log(counts / counts.sum(axis=1, keepdims=True)), np.log(turns / turns.sum())))
+        return tuple(out)
 
     def emission(self, said: Grams, frame: I64, table: CandidateTable, fold: I64, scores: F64) -> F64:
         """p(candidate | words) by other users' wishes, shape (m,).
@@ -93,8 +99,8 @@ class WishWords:
         """
         at = np.minimum(np.searchsorted(self.frames, frame), len(self.frames) - 1)
         known = (self.frames[at] == frame) & (said.text >= 0)[table.turn]
-        pairs, group = np.unique(np.column_stack([table.turn, frame]), axis=0, return_inverse=True)
-        together = np.bincount(group.ravel(), scores, minlength=len(pairs))[group.ravel()]
+        _, group = np.unique(mix(table.turn, frame), return_inverse=True)
+        together = np.bincount(group, scores)[group]
         return np.where(known, self.read(said, fold)[table.turn, at] * scores / together, scores)
 
     def plain(self) -> dict[str, Any]:

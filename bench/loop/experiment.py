@@ -202,10 +202,10 @@ def _said_again(served: Served) -> Rows:
     return Rows(said.row[:-1][soon], top[1:][soon])
 
 
-def weeks(loop: Loop) -> dict[str, float]:
+def weeks(loop: Loop, rounds: int = ROUNDS) -> dict[str, float]:
     """The same week over week: each week's traffic is served by the model that the weeks before gave."""
     rows, model, out = loop.start, loop.first, {}
-    for k, week in enumerate(np.array_split(loop.cut.traffic, ROUNDS), 1):
+    for k, week in enumerate(np.array_split(loop.cut.traffic, rounds), 1):
         harvest = loop.harvest(loop.serve(model, week, f"week{k}", k))
         rows = rows + harvest.rows
         model = loop.fit(rows)

@@ -34,6 +34,12 @@ _ENDED: Final = {
     "users": "how many users, as log(1 + n)",
 }
 
+# What the session as a whole tells of a reading; see `models.wishes`.
+_WISHED: Final = {
+    "wish.p": "how far the whole session says that it was wanted",
+    "wish.gain": "what the session adds to its score, in log-odds",
+}
+
 # Units that a reader wants beside the number; scores, shares and ranks say no more than it.
 _COUNTED: Final = ("s", "turns", "tokens", "hypotheses", "candidates", "users", "nats")
 
@@ -93,6 +99,8 @@ def phrase(feature: str) -> Phrase:
         return _pooled(whose, name)
     if name.startswith("chain."):
         return _chained(whose, name)
+    if name in _WISHED:
+        return Phrase(f"{_WHOSE[whose]}: {_WISHED[name]}")
     known = _column(name)
     return Phrase(f"{_WHOSE[whose]}: {_small(known.text)}", known.unit, known.null, known.is_bool)
 

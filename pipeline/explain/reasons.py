@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline import storage
 from pipeline.explain.phrases import phrase
@@ -24,7 +25,7 @@ def moved(tables: StageTables, place: Place, reasons: list[dict[str, Any]]) -> l
     reasons : list of dict
         As its judgement holds them: given back without values and shares where the model file is gone.
     """
-    rows = _with_next(tables, place)
+    rows, own = _with_session(tables, place)
     trained = tables.workspace.facts("train")
     path = storage.join(tables.workspace.stage("train"), trained["model_file"])
     data = storage.read_bytes(path) if storage.exists(path) else b""
@@ -36,24 +37,25 @@ def moved(tables: StageTables, place: Place, reasons: list[dict[str, Any]]) -> l
 
     turns, signals = (tables.read(name, place.bucket, rows) for name in ("turns", "signals"))
     design, contribution = contributions(turns, signals, loads(data))
-    total = float(np.abs(contribution[0]).sum())
-    order = np.argsort(-np.abs(contribution[0]), kind="stable")
+    total = float(np.abs(contribution[own]).sum())
+    order = np.argsort(-np.abs(contribution[own]), kind="stable")
     return [
         _entry(
             design.names[at],
-            float(design.values[0, at]),
-            float(contribution[0, at]),
-            abs(float(contribution[0, at])) / total,
+            float(design.values[own, at]),
+            float(contribution[own, at]),
+            abs(float(contribution[own, at])) / total,
         )
         for at in order.tolist()
-        if contribution[0, at]
+        if contribution[own, at]
     ]
 
 
-def _with_next(tables: StageTables, place: Place) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """A turn's row and, where there is one, that of the turn after it, whose words may be its reaction."""
-    rows = len(tables.column("turns", place.bucket, "sequence"))
-    return np.arange(place.row, min(place.row + 2, rows))
+def _with_session(tables: StageTables, place: Place) -> tuple[np.ndarray[Any, np.dtype[np.int64]], int]:
+    """Rows of a turn's session, whose other turns tell of it too, and the turn's own place among them."""
+    session = tables.column("signals", place.bucket, "session_id")
+    rows = np.flatnonzero(pc.equal(session, session[place.row]).to_numpy(zero_copy_only=False))
+    return rows, int(np.searchsorted(rows, place.row))
 
 
 def fired(tables: StageTables, place: Place) -> list[dict[str, str]]:

@@ -159,11 +159,11 @@ def test_errors_by_domain_and_their_rise() -> None:
 def test_the_loop_runs_to_its_end_and_the_oracle_is_best() -> None:
     loop = Loop(CORPUS, 1, 1)
     once, before, after = one_seed(loop)
-    found = once | weeks(loop)
+    found = once | weeks(loop, 2)
     assert found["accuracy.before"] < found["accuracy.oracle"]
     assert found["turns"] >= len(loop.cut.traffic)
     assert found["confirmations"] > 0
-    assert all(0.0 <= found[f"round{k}.accuracy"] <= 1.0 for k in range(1, 5))
+    assert all(0.0 <= found[f"round{k}.accuracy"] <= 1.0 for k in (1, 2))
     assert set(before) == set(after) == {"alarm", "light", "music"}
     figures = bench_loop.summary([(found, before, after), (found, before, after)])
     assert figures["accuracy.after"] == found["accuracy.after"]

@@ -50,6 +50,7 @@ def test_every_feature_is_told_in_words_of_the_schemas():
         ),
         ("other.chain.reading.users", "others who were read so: how many users, as log(1 + n)"),
         ("of_a_later_version", "of_a_later_version"),
+        ("top.wish.p", "best reading: how far the whole session says that it was wanted"),
         ("top.of_a_later_version", "best reading: of_a_later_version"),
     ],
 )
