@@ -14,6 +14,14 @@ from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
 _COLUMNS: Final = {c.name: c for c in (*CANDIDATE_COLUMNS, *SIGNALS.columns)}
 # Whose evidence a feature of the turn's design is; see `models.design.turn_design`.
 _WHOSE: Final = {"top": "best reading", "second": "runner-up", "other": "most of any other reading"}
+# What the regressions of `models.words` say, each from other users' turns.
+_WORDS: Final = {
+    "words.utterance": "How the words of the request speak of a defect",
+    "words.answer": "How the words of the answer speak of a defect",
+    "words.reaction": "How the words of the next request speak of a defect",
+    "words.exchange": "How the next request's first word after this answer speaks of a defect",
+    "words.all": "How all words together speak of a defect",
+}
 # Over whose turns a pooled figure goes; see `models.prior`.
 _POOLED: Final = {
     "candidate": {"top": "others' turns read so", "second": "others' turns read as the runner-up"},
@@ -92,6 +100,8 @@ def phrase(feature: str) -> Phrase:
         A signal (`negates_next`), a reading's evidence (`top.later_frame`), or a figure pooled over other users
         (`other.prior.candidate.confirmation`), or a figure of the chain (`top.chain.words.p`).
     """
+    if feature in _WORDS:
+        return Phrase(_WORDS[feature], "log-odds")
     whose, dot, name = feature.partition(".")
     if not dot or whose not in _WHOSE:
         return _column(feature)

@@ -9,6 +9,7 @@ from build import interpretation, turns
 from features.signals import signals
 from models.design import candidate_table, turn_design
 from models.prior import fit_prior
+from models.words import NAMES as WORDS
 from pipeline.explain.phrases import Phrase, phrase
 from schemas.signals import CANDIDATE_COLUMNS, SIGNALS
 
@@ -83,3 +84,7 @@ def test_a_value_in_words(feature: str, value: float | None, plain: object, text
 
 def test_a_phrase_without_a_column_gives_numbers():
     assert Phrase("x").value(Phrase("x").plain(2.5)) == "2.5"
+
+
+def test_every_column_over_words_has_a_phrase():
+    assert all(phrase(name).text.startswith("How ") and phrase(name).unit == "log-odds" for name in WORDS)
