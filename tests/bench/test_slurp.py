@@ -103,7 +103,7 @@ def test_relabels_are_cut_by_the_other_folds_and_lead_by_the_margin():
     found = relabels(truth, [score, score], 0.2)
     assert found.turn.tolist() == [*np.flatnonzero(sure & (fold == 0)), *np.flatnonzero(sure & (fold == 1))]
     assert found.precision == 1.0 and not found.needless.any()
-    assert not len(relabels(truth, [score, score], 0.85).turn)
+    assert not len(relabels(truth, [score, score], 0.95).turn)
     # Where the other fold has nothing right, nothing of this one is taken.
     none = np.where(np.repeat(fold, 2) == 1, 0.0, right)
     assert (fold[relabels(Truth(truth.candidates, none, truth.scored, fold), [score, score], 0.2).turn] == 1).all()
