@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,8 @@ I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 PRECISION: Final = 0.90
+# Scores, labels, wished precision, fallback; to a threshold.
+Estimator = Callable[[F64, F64, float, float], float]
 # No cut passes: nothing is relabelled.
 NEVER: Final = 2.0
 
@@ -79,7 +82,7 @@ class Relabels:
         return float(self.right.mean()) if len(self.right) else 0.0
 
 
-def relabels(truth: Truth, scores: list[F64], margin: float) -> Relabels:
+def relabels(truth: Truth, scores: list[F64], margin: float, cut_by: Estimator = estimate_each) -> Relabels:
     """Relabels at the threshold that each fold's training part chose for the wished precision.
 
     As in the product a candidate must also lead every other, the top one among them, by the margin: several of a
@@ -92,6 +95,9 @@ def relabels(truth: Truth, scores: list[F64], margin: float) -> Relabels:
         For each fold p(right) of all candidates by what its training part alone taught; rows of that part by models
         that have not seen their subject.
     margin : float
+    cut_by : callable
+        How a training part chooses: by default each relabel is to have the wished precision, with
+        `models.certify.estimate` all together.
     """
     table, fold = truth.candidates, truth.fold
     top_right = np.zeros(len(truth.scored), bool)
@@ -101,7 +107,7 @@ def relabels(truth: Truth, scores: list[F64], margin: float) -> Relabels:
         chosen = best_alternative(table, score, len(truth.scored))
         led = truth.scored & (chosen.row >= 0) & (chosen.margin >= margin)
         known = led & (fold != k)
-        cut = estimate_each(chosen.probability[known], truth.right[chosen.row[known]], PRECISION, NEVER)
+        cut = cut_by(chosen.probability[known], truth.right[chosen.row[known]], PRECISION, NEVER)
         accepted = np.flatnonzero(led & (fold == k) & (chosen.probability >= cut))
         turns.append(accepted)
         rows.append(chosen.row[accepted])

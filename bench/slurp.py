@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bench.alike import alike
 from bench.relabels import PRECISION, Relabels, Truth, relabels
 from features.interpretation import flatten, hex_id
 from features.signals import signals
@@ -30,10 +31,10 @@ from features.text import normalise
 from features.timeline import sort
 from models.boost import fit_folds
 from models.calibration import fit_beta
-from models.certify import one_per_subject
+from models.certify import estimate, one_per_subject
 from models.design import Design
 from models.metrics import clopper_pearson_low
-from models.reading import ReadingTask, turn_lessons
+from models.reading import ReadingTask, frames, turn_lessons
 from models.training import TrainingTable, TrainOptions, training_table
 from schemas import GOLD, TURN
 
@@ -147,8 +148,10 @@ def figures(data: Path) -> dict[str, float]:
         return {}
     truth, table = work.truth, work.table
     votes = np.nan_to_num(table.candidates.evidence[:, table.candidates.names.index("repeats")]).astype(np.float64)
-    alone = scores(work, None)
-    read = scores(work, work.known)
+    own = work.table.candidate_rows
+    alone = scores(work, own, None)
+    read = scores(work, own, work.known)
+    pooled = scores(work, own.beside(pooled_over_alike(work, votes)), work.known)
     before = truth.right_share(table.candidates.is_top.astype(np.float64))
     out = {
         "recordings": work.turns.num_rows,
@@ -158,11 +161,16 @@ def figures(data: Path) -> dict[str, float]:
         "right.oracle": truth.right_share(truth.right),
         "right.baseline.after": truth.right_share(votes),
         "right.log_only.after": truth.right_share(alone.outer),
+        "right.pooled.after": truth.right_share(pooled.outer),
         **_after(truth, read.outer),
     }
     margin = TrainOptions().margin
     out |= _relabelled("relabels90", work, relabels(truth, read.by_part, margin))
     out |= _relabelled("relabels90.log_only", work, relabels(truth, alone.by_part, margin))
+    out |= _relabelled("relabels90.pooled", work, relabels(truth, pooled.by_part, margin))
+    for name, found in (("relabels90", read), ("relabels90.pooled", pooled)):
+        together = relabels(truth, found.by_part, margin, estimate)
+        out |= _relabelled(f"{name}.together", work, together)
     # The vote by itself has no scale on which to lead, so none is asked of it.
     return out | _relabelled("relabels90.baseline", work, relabels(truth, [votes] * FOLDS, -np.inf))
 
@@ -204,7 +212,16 @@ class Scores:
     by_part: list[F64]
 
 
-def scores(work: Work, known: pa.Table | None) -> Scores:
+def pooled_over_alike(work: Work, votes: F64) -> Design:
+    """What the systems made of alike recordings, the twin of the other microphone left out."""
+    candidates = work.table.candidates
+    files = work.turns["turn_id"].to_pylist()
+    event = np.array([f.removesuffix(".flac").removesuffix("-headset") for f in files], dtype=object)
+    held = reading_task(work, None).asked.held
+    return alike(held, candidates, frames(work.table.signals, candidates), votes, event)
+
+
+def scores(work: Work, design: Design, known: pa.Table | None) -> Scores:
     """Fit the correction model on every training part, with all that is chosen on the way chosen inside it.
 
     Readers leave out the pair of a booster's fold and a row's; within the training part of a fold, that one too.
@@ -218,13 +235,13 @@ def scores(work: Work, known: pa.Table | None) -> Scores:
     readers = task.fit([*pairs, *triples])
     stacked = task.stacked({p: readers[p] for p in pairs}, of_row, range(FOLDS), everything)
     weight = np.ones(len(right))
-    _, outer = fit_folds(table.candidate_rows, right, weight, of_row, FOLDS, SEED, stacked=stacked)
+    _, outer = fit_folds(design, right, weight, of_row, FOLDS, SEED, stacked=stacked)
     by_part = []
     for k in range(FOLDS):
         others = [f for f in range(FOLDS) if f != k]
         within = task.stacked({t: readers[t] for t in triples if k in t}, of_row, others, everything)
         part = np.flatnonzero(of_row != k)
-        few, seen = _rows(table.candidate_rows, part), [_rows(s, part) for s in within]
+        few, seen = _rows(design, part), [_rows(s, part) for s in within]
         place = np.searchsorted(others, of_row[part])
         _, inner = fit_folds(few, right[part], weight[part], place, len(others), SEED, stacked=seen)
         calibration = fit_beta(inner, right[part])
