@@ -19,12 +19,13 @@ from bench.relabels import PRECISION, Truth, relabels
 from bench.weak import aggregations, blind
 from features.signals import signals
 from features.timeline import sort
-from models.boost import fit_folds
+from models.boost import FoldModel, fit_folds
 from models.calibration import fit_beta
 from models.design import Design, numbers
 from models.folds import subject_folds
 from models.metrics import ap, auc, clopper_pearson_low, ece, ece_floor
 from models.training import TrainingTable, TrainOptions, training_table
+from models.verdicts import Judged, Verdicts, fit_verdicts
 from models.weak import weak_labels
 from pipeline.readers.dstc import DstcReader
 from pipeline.transforms.check import check
@@ -89,7 +90,9 @@ def figures(data: Path) -> dict[str, float]:
     return out | with_gold(work) | without_gold(work) | corrections(work)
 
 
-def nested(design: Design, label: F64, weight: F64, table: TrainingTable, rows: I64) -> tuple[F64, list[F64]]:
+def nested(
+    design: Design, label: F64, weight: F64, table: TrainingTable, rows: I64, judged: Judged | None = None
+) -> tuple[F64, list[F64]]:
     """Out-of-fold scores; and for each fold all rows' scores by models that were fitted on its training part alone.
 
     The second are what the product would give: boosters by inner fold, each row scored by the one that has not seen
@@ -103,17 +106,32 @@ def nested(design: Design, label: F64, weight: F64, table: TrainingTable, rows: 
     table : TrainingTable
     rows : numpy.ndarray of int64, shape (n,)
         Turn of each row.
+    judged : Judged, optional
+        Keys of rows that are candidates: verdicts on like ones are columns then.
     """
     fold = table.fold[rows]
     inner = subject_folds(table.signals["subject_id"], INNER_FOLDS, INNER_KEY)[rows]
-    _, outer = fit_folds(design, label, weight, fold, FOLDS, SEED)
+    _, outer, _ = _fitted(design, label, weight, fold, FOLDS, judged)
     inside = []
     for k in range(FOLDS):
         part = np.flatnonzero(fold != k)
         few = Design(design.values[part], design.names)
-        model, _ = fit_folds(few, label[part], weight[part], inner[part], INNER_FOLDS, SEED)
-        inside.append(model.predict(design, inner))
+        of_part = None if judged is None else judged.take(part)
+        model, _, verdicts = _fitted(few, label[part], weight[part], inner[part], INNER_FOLDS, of_part)
+        seen = design if judged is None or verdicts is None else design.beside(verdicts.columns(judged, inner))
+        inside.append(model.predict(seen, inner))
     return outer, inside
+
+
+def _fitted(
+    design: Design, label: F64, weight: F64, fold: I64, folds: int, judged: Judged | None
+) -> tuple[FoldModel, F64, Verdicts | None]:
+    """Boosters, scores out of fold, and the verdicts that are columns of them."""
+    if judged is None:
+        return *fit_folds(design, label, weight, fold, folds, SEED), None
+    verdicts = fit_verdicts(judged, label, weight > 0, fold, folds)
+    stacked = verdicts.stacked(judged, fold, folds)
+    return *fit_folds(design, label, weight, fold, folds, SEED, stacked=stacked), verdicts
 
 
 def calibrated(outer: F64, inside: list[F64], label: F64, counted: Mask, fold: I64) -> F64:
@@ -167,7 +185,9 @@ def corrections(work: Work) -> dict[str, float]:
     table, turn = work.table, work.turn
     truth = Truth(table.candidates, work.right, work.scored, table.fold)
     weight = work.scored[turn].astype(np.float64)
-    outer, inside = nested(table.candidate_rows, work.right, weight, table, turn)
+    outer, inside = nested(
+        table.candidate_rows, work.right, weight, table, turn, Judged.of(table.signals, table.candidates)
+    )
     mass = np.nan_to_num(table.candidates.evidence[:, table.candidates.names.index("mass")]).astype(np.float64)
     out = {
         "top_right.before": truth.right_share(table.candidates.is_top.astype(np.float64)),

@@ -12,6 +12,7 @@ from models.boost import FoldModel, fit_folds
 from models.calibration import BetaCalibration, fit_beta
 from models.design import EVIDENCE, CandidateTable, Design
 from models.reading import ReadingModel, ReadingTask, fit_reading
+from models.verdicts import Judged, Verdicts, fit_verdicts
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -27,7 +28,8 @@ _MOST_REPEATS: Final = 2.0
 
 @dataclass(frozen=True)
 class CorrectionModel:
-    """Boosters by fold of subject over candidates, their calibration, and the readings of words, where they are used.
+    """Boosters by fold of subject over candidates and their calibration; readings of words where they are used, and
+    verdicts on like candidates where people gave any.
 
     Without boosters nothing is ever right.
     """
@@ -35,18 +37,21 @@ class CorrectionModel:
     folds: FoldModel
     calibration: BetaCalibration
     reading: ReadingModel | None = None
+    verdicts: Verdicts | None = None
 
     def predict(self, design: Design, fold: I64) -> F64:
         """p(correct) of each candidate; `fold` is its turn's, shape (m,).
 
-        A model with readings wants their columns after those of `candidate_design`.
+        A model with readings, with verdicts, wants their columns in this order after those of `candidate_design`.
         """
         return self.calibration(self.folds.predict(design, fold))
 
     def plain(self) -> dict[str, Any]:
         """The model as plain data, for a JSON file."""
         reading = None if self.reading is None else self.reading.plain()
-        return {"folds": asdict(self.folds), "calibration": asdict(self.calibration), "reading": reading}
+        verdicts = None if self.verdicts is None else self.verdicts.plain()
+        calibration = asdict(self.calibration)
+        return {"folds": asdict(self.folds), "calibration": calibration, "reading": reading, "verdicts": verdicts}
 
 
 def weak_candidate_labels(table: CandidateTable, defect: F64) -> F64:
@@ -90,6 +95,7 @@ def fit_correction(
     weak_weight: float,
     seed: int,
     task: ReadingTask | None = None,
+    judged: Judged | None = None,
 ) -> tuple[CorrectionModel, F64]:
     """Fit the correction model.
 
@@ -112,6 +118,8 @@ def fit_correction(
     seed : int
     task : ReadingTask, optional
         Words and lessons of the same candidates: what the words usually mean then is evidence too.
+    judged : Judged, optional
+        Keys of the same candidates: what people said of like ones then is evidence too.
 
     Returns
     -------
@@ -128,10 +136,15 @@ def fit_correction(
     weight = np.where(known, 1.0, weak_weight if known.any() else 1.0)
     weight = np.where(fit_rows, weight, 0.0)
     reading, stacked = (None, []) if task is None else fit_reading(task, fold, folds, fit_rows)
+    verdicts = None
+    if judged is not None and (fit_rows & known).any():
+        verdicts = fit_verdicts(judged, gold, fit_rows & known, fold, folds)
+        said = verdicts.stacked(judged, fold, folds)
+        stacked = [own.beside(more) for own, more in zip(stacked, said, strict=True)] if stacked else said
     model, score = fit_folds(design, label, weight, fold, folds, seed, stacked=stacked)
     by = fit_rows & known if (fit_rows & known).any() else fit_rows
     calibration = fit_beta(score[by], label[by], weight[by])
-    return CorrectionModel(model, calibration, reading), calibration(score)
+    return CorrectionModel(model, calibration, reading, verdicts), calibration(score)
 
 
 # Probabilities are rounded before anything is decided by them: their last bits must not decide.

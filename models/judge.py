@@ -31,6 +31,7 @@ from models.reading import frames, words
 from models.review import Reviews
 from models.thresholds import Limits
 from models.training import Models
+from models.verdicts import Judged
 from models.wish_words import word_grams
 from models.wishes import Heard, with_wishes
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
@@ -82,7 +83,7 @@ def judge(
     # Only a defective turn is asked what was meant.
     asked = np.flatnonzero((is_defect | put_right)[table.turn])
     table, reviewed = table.take(asked), reviewed[asked]
-    candidates = _with_reading(candidate_design(signals, table, design), turns, signals, table, models, fold)
+    candidates = _with_columns(candidate_design(signals, table, design), turns, signals, table, models, fold)
     p_correct = rounded(models.correction.predict(candidates, fold[table.turn]))
     p_correct = _as_reviewed(table, p_correct, reviewed, signals.num_rows)
     choice = best_alternative(table, p_correct, signals.num_rows)
@@ -110,17 +111,20 @@ def _candidates(signals: pa.Table, models: Models, fold: I64, words: pa.Table | 
     return with_wishes(signals, table, models.wishes, heard)
 
 
-def _with_reading(
+def _with_columns(
     design: Design, turns: pa.Table, signals: pa.Table, table: CandidateTable, models: Models, fold: I64
 ) -> Design:
-    """The candidates' columns with those of readings, where the model was trained with them."""
-    reading = models.correction.reading
-    if reading is None:
-        return design
-    asked = np.zeros(signals.num_rows, bool)
-    asked[table.turn] = True
-    held = words(pc.if_else(pa.array(asked), flat(turns["utterance"]), None))
-    return design.beside(reading.columns(held, frames(signals, table), table, fold[table.turn]))
+    """The candidates' columns with those of readings and of verdicts, where the model was trained with them."""
+    reading, verdicts = models.correction.reading, models.correction.verdicts
+    of_turn = fold[table.turn]
+    if reading is not None:
+        asked = np.zeros(signals.num_rows, bool)
+        asked[table.turn] = True
+        held = words(pc.if_else(pa.array(asked), flat(turns["utterance"]), None))
+        design = design.beside(reading.columns(held, frames(signals, table), table, of_turn))
+    if verdicts is not None:
+        design = design.beside(verdicts.columns(Judged.of(signals, table), of_turn))
+    return design
 
 
 def contributions(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[Design, F64]:

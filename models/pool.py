@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -46,13 +47,15 @@ class Pool:
     all_count: F64
     all_total: F64
 
-    def look_up(self, key: I64, fold: I64) -> F32:
+    def look_up(self, key: I64, fold: I64, without: int | None = None) -> F32:
         """`subjects` (as log(1 + n)) and the smoothed means of each key over the other folds, shape (m, 1 +
-        figures).
+        figures); the fold `without` is left out too where one is given.
 
         The key 0 stands for "has none" and gives NaN. A key that fewer than `MIN_SUBJECTS` of the other folds'
         subjects have is unknown: no subjects and the overall means.
         """
+        if without is not None:
+            return self._less(without).look_up(key, fold)
         others = np.maximum(self.all_count.sum(axis=0) - self.all_count, 1.0)
         overall = (self.all_total.sum(axis=0) - self.all_total) / others
         at, found = _find(self.keys, key)
@@ -65,6 +68,17 @@ class Pool:
         out[:, 1:] = (total + STRENGTH * overall[fold]) / (count + STRENGTH)
         out[key == 0] = np.nan
         return out
+
+    def _less(self, fold: int) -> Pool:
+        """The pool as if a fold had no subjects."""
+
+        def emptied(values: F64, axis: int) -> F64:
+            out = values.copy()
+            out[(slice(None),) * axis + (fold,)] = 0.0
+            return out
+
+        subjects, count, total = (emptied(values, 1) for values in (self.subjects, self.count, self.total))
+        return Pool(self.keys, subjects, count, total, emptied(self.all_count, 0), emptied(self.all_total, 0))
 
     def plain(self) -> dict[str, str | list[int]]:
         """The arrays as base64 of little-endian bytes, for a JSON file, and the shape of `total`."""
@@ -107,3 +121,35 @@ def _others(values: F64, at: I64, fold: I64) -> F64:
 def _pack(values: npt.NDArray[np.generic]) -> str:
     little = values.astype("<i8" if values.dtype.kind == "i" else "<f8")
     return base64.b64encode(little.tobytes()).decode("ascii")
+
+
+def fit_pool(key: I64, subject: I64, fold: I64, figures: pd.DataFrame, folds: int) -> Pool:
+    """Pool figures by key and fold of subject.
+
+    Parameters
+    ----------
+    key, subject, fold : numpy.ndarray of int64, shape (n,)
+        Of each row; the key 0 stands for "has none".
+    figures : pandas.DataFrame
+        n rows; NaN = has no such figure.
+    folds : int
+    """
+    names = list(figures.columns)
+    rows = key != 0
+    frame = figures[rows].assign(key=key[rows], fold=fold[rows], subject=subject[rows])
+    once = frame.groupby(["key", "fold", "subject"])[names].mean()
+    every = once.groupby(level="fold")
+    shared = once.groupby(level="key").size()
+    keys = shared.index[shared >= MIN_SUBJECTS].to_numpy(np.int64)
+    by_fold = once[once.index.get_level_values("key").isin(keys)].groupby(level=["key", "fold"])
+    index = pd.MultiIndex.from_product([keys, range(folds)])
+
+    def whole(values: pd.DataFrame | pd.Series) -> F64:
+        filled = values.reindex(index, fill_value=0).to_numpy(np.float64)
+        return np.asarray(filled.reshape((len(keys), folds, *filled.shape[1:])), dtype=np.float64)
+
+    def of_all(values: pd.DataFrame) -> F64:
+        return np.asarray(values.reindex(range(folds), fill_value=0).to_numpy(np.float64))
+
+    counted = (whole(by_fold.size()), whole(by_fold.count()), whole(by_fold.sum()))
+    return Pool(keys, *counted, of_all(every.count()), of_all(every.sum()))

@@ -24,7 +24,7 @@ import pyarrow as pa
 from features.hashing import mix, strings
 from features.interpretation import list_offsets
 from features.text import flat
-from models.pool import MIN_SUBJECTS, Pool
+from models.pool import Pool, fit_pool
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -87,7 +87,7 @@ def fit_prior(signals: pa.Table, fold: I64, folds: int) -> Prior:
     first = np.zeros(len(has), np.int64)
     figures = _figures(signals, has)
     subject = pd.factorize(strings(signals["subject_id"]))[0][has]
-    return Prior(tuple(_pool(key, subject, fold[has], figures, folds) for key in _keys(signals, has, first)))
+    return Prior(tuple(fit_pool(key, subject, fold[has], figures, folds) for key in _keys(signals, has, first)))
 
 
 def _understood(lists: pa.ListArray) -> I64:
@@ -96,27 +96,6 @@ def _understood(lists: pa.ListArray) -> I64:
     has = np.flatnonzero(np.diff(offsets) > 0)
     first = lists.flatten().field("offset").take(pa.array(offsets[:-1][has])).to_numpy()
     return np.asarray(has[first == 0], dtype=np.int64)
-
-
-def _pool(key: I64, subject: I64, fold: I64, figures: pd.DataFrame, folds: int) -> Pool:
-    rows = key != 0
-    frame = figures[rows].assign(key=key[rows], fold=fold[rows], subject=subject[rows])
-    once = frame.groupby(["key", "fold", "subject"])[list(FIGURES)].mean()
-    every = once.groupby(level="fold")
-    shared = once.groupby(level="key").size()
-    keys = shared.index[shared >= MIN_SUBJECTS].to_numpy(np.int64)
-    by_fold = once[once.index.get_level_values("key").isin(keys)].groupby(level=["key", "fold"])
-    index = pd.MultiIndex.from_product([keys, range(folds)])
-
-    def whole(values: pd.DataFrame | pd.Series) -> F64:
-        filled = values.reindex(index, fill_value=0).to_numpy(np.float64)
-        return np.asarray(filled.reshape((len(keys), folds, *filled.shape[1:])), dtype=np.float64)
-
-    def of_all(values: pd.DataFrame) -> F64:
-        return np.asarray(values.reindex(range(folds), fill_value=0).to_numpy(np.float64))
-
-    counted = (whole(by_fold.size()), whole(by_fold.count()), whole(by_fold.sum()))
-    return Pool(keys, *counted, of_all(every.count()), of_all(every.sum()))
 
 
 def _figures(signals: pa.Table, rows: I64) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from models.prior import Prior
 from models.reading import ReadingModel
 from models.thresholds import Thresholds
 from models.training import Models, TrainOptions, canonical
+from models.verdicts import Verdicts
 from models.wishes import Wishes
 from models.words import WordsModel
 
@@ -77,6 +78,7 @@ def loads(data: bytes, sha256: str | None = None) -> Models:
             _folds(held["correction"]),
             BetaCalibration(**held["correction"]["calibration"]),
             _reading(held["correction"]),
+            _verdicts(held["correction"]),
         ),
         threshold=_thresholds(held["threshold"]),
         tau=_thresholds(held["tau"]),
@@ -95,6 +97,11 @@ def _words(held: dict[str, Any]) -> WordsModel | None:
 def _reading(held: dict[str, Any]) -> ReadingModel | None:
     reading = held.get("reading")
     return None if reading is None else ReadingModel.from_plain(reading)
+
+
+def _verdicts(held: dict[str, Any]) -> Verdicts | None:
+    verdicts = held.get("verdicts")
+    return None if verdicts is None else Verdicts.from_plain(verdicts)
 
 
 def _folds(held: dict[str, Any]) -> FoldModel:

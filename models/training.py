@@ -35,6 +35,7 @@ from models.prior import Prior, fit_prior
 from models.reading import ReadingTask, turn_lessons
 from models.report import report
 from models.thresholds import Scored, Thresholds, fit_thresholds
+from models.verdicts import Judged
 from models.weak import weak_labels
 from models.wish_words import word_grams
 from models.wishes import Heard, Wishes, fit_wishes, weak_defects, weak_rights, with_wishes
@@ -335,6 +336,7 @@ def train(
             options.weak_weight,
             options.seed,
             _reading_task(table, weak, said, known, options),
+            Judged.of(signals, table.candidates),
         ),
     )
     p_defect = rounded(p_defect)
