@@ -17,16 +17,20 @@ import pyarrow as pa
 
 from bench.relabels import PRECISION, Truth, relabels
 from bench.weak import aggregations, blind
+from features.hashing import strings
+from features.said import said
 from features.signals import signals
 from features.timeline import sort
 from models.boost import FoldModel, fit_folds
 from models.calibration import fit_beta
+from models.defect import fit_defect
 from models.design import Design, numbers
 from models.folds import subject_folds
 from models.metrics import ap, auc, clopper_pearson_low, ece, ece_floor
 from models.training import TrainingTable, TrainOptions, training_table
 from models.verdicts import Judged, Verdicts, fit_verdicts
 from models.weak import weak_labels
+from models.words import fit_words
 from pipeline.readers.dstc import DstcReader
 from pipeline.transforms.check import check
 
@@ -38,6 +42,9 @@ FOLDS: Final = 5
 # Inside a training part: for calibration and thresholds. Another key than the outer folds'.
 INNER_FOLDS: Final = 5
 INNER_KEY: Final = "afterword/inner1"
+# Calls with gold where few have it, and how often they are drawn.
+CALLS: Final = 25
+DRAWS: Final = 10
 SEED: Final = 7
 
 
@@ -48,6 +55,7 @@ class Work:
     table: TrainingTable
     scored: Mask
     right: F64
+    said: pa.Table
 
     @property
     def turn(self) -> I64:
@@ -66,8 +74,10 @@ def load(data: Path) -> Work | None:
     turns, _ = check(pa.concat_tables([b.turns for b in batches]), DstcReader.zone)
     gold = pa.concat_tables([b.gold for b in batches])
     transcribed = gold.filter(pa.compute.starts_with(gold["source"], "transcribed/"))
-    table = own_candidates(training_table(signals(sort(turns)), transcribed, FOLDS))
-    return Work(table, ~np.isnan(table.wrong), np.nan_to_num(table.right))
+    ordered = sort(turns)
+    rows = signals(ordered)
+    table = own_candidates(training_table(rows, transcribed, FOLDS))
+    return Work(table, ~np.isnan(table.wrong), np.nan_to_num(table.right), said(ordered, rows))
 
 
 def own_candidates(table: TrainingTable) -> TrainingTable:
@@ -87,7 +97,7 @@ def figures(data: Path) -> dict[str, float]:
         "turns": len(work.scored),
         "turns_scored": int(work.scored.sum()),
     }
-    return out | with_gold(work) | without_gold(work) | corrections(work)
+    return out | with_gold(work) | few_labels(work) | without_gold(work) | corrections(work)
 
 
 def nested(
@@ -144,16 +154,67 @@ def calibrated(outer: F64, inside: list[F64], label: F64, counted: Mask, fold: I
 
 
 def with_gold(work: Work) -> dict[str, float]:
-    """The defect model trained on gold, against 1 - top score."""
+    """The defect model trained on gold, against 1 - top score; beside it the same with `train.words`."""
     table, at = work.table, work.scored
     label = np.nan_to_num(table.wrong)
     outer, inside = nested(table.turns, label, at.astype(np.float64), table, np.arange(len(at)))
     p = calibrated(outer, inside, label, at, table.fold)
+    worded = with_words(work, label)
     simple = 1.0 - np.nan_to_num(numbers(table.signals["top_score"])).astype(np.float64)
     return _ranking("defect.gold", label[at], p[at], simple[at]) | {
         "defect.gold.ece": ece(label[at], p[at]),
         "defect.gold.ece_floor": ece_floor(p[at]),
         "defect.gold.baseline.ece": ece(label[at], simple[at]),
+        "defect.gold.words.auc": auc(label[at], worded[at]),
+        "defect.gold.words.ap": ap(label[at], worded[at]),
+        "defect.gold.words.ece": ece(label[at], worded[at]),
+    }
+
+
+def with_words(work: Work, label: F64) -> F64:
+    """p(defect) of each turn by boosters that read words too; the calibration of each fold is of the others."""
+    table, weight = work.table, work.scored.astype(np.float64)
+    inner = subject_folds(table.signals["subject_id"], INNER_FOLDS, INNER_KEY)
+
+    def scores(rows: I64, fold: I64, folds: int) -> F64:
+        _, stacked = fit_words(work.said.take(pa.array(rows)), label[rows], weight[rows], fold, folds)
+        few = Design(table.turns.values[rows], table.turns.names)
+        return fit_folds(few, label[rows], weight[rows], fold, folds, SEED, stacked=stacked)[1]
+
+    outer = scores(np.arange(len(label)), table.fold, FOLDS)
+    out = np.zeros(len(label))
+    for k in range(FOLDS):
+        part = np.flatnonzero(table.fold != k)
+        inside, learn = scores(part, inner[part], INNER_FOLDS), work.scored[part]
+        out[table.fold == k] = fit_beta(inside[learn], label[part][learn])(outer[table.fold == k])
+    return out
+
+
+def few_labels(work: Work) -> dict[str, float]:
+    """With the gold of 25 calls and labelling functions for the rest, as the product fits it.
+
+    Scored are the turns of all other calls; mean and standard deviation over draws of the calls. Beside it the same
+    boosters on the gold of the 25 calls alone.
+    """
+    table, at = work.table, work.scored
+    truth, weak = np.nan_to_num(table.wrong), weak_labels(table.turns, table.fold, FOLDS, SEED)
+    every, weight = np.ones(len(at), bool), TrainOptions().weak_weight
+    calls = strings(table.signals["subject_id"])
+    drawn = np.random.default_rng(SEED)
+    found = []
+    for _ in range(DRAWS):
+        labelled = np.isin(calls, drawn.choice(np.unique(calls[at]), CALLS, replace=False))
+        gold = np.where(labelled, table.wrong, np.nan)
+        rest = at & ~labelled
+        _, p = fit_defect(table.turns, gold, weak, every, table.fold, FOLDS, weight, SEED)
+        alone = (at & labelled).astype(np.float64)
+        _, simple = fit_folds(table.turns, truth, alone, table.fold, FOLDS, SEED)
+        found.append([auc(truth[rest], p[rest]), ap(truth[rest], p[rest])])
+        found[-1] += [auc(truth[rest], simple[rest]), ap(truth[rest], simple[rest])]
+    names = ("auc", "ap", "baseline.auc", "baseline.ap")
+    mean, std = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
+    return {f"defect.labels25.{n}": float(v) for n, v in zip(names, mean, strict=True)} | {
+        f"defect.labels25.{n}.std": float(v) for n, v in zip(names[:2], std[:2], strict=True)
     }
 
 

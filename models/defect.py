@@ -93,6 +93,11 @@ def fit_defect(
 ) -> tuple[DefectModel, F64]:
     """Fit the defect model.
 
+    Where some turns have gold and others have none, it is fitted twice (self-training, Yarowsky 1995): the second time
+    the turns without gold have what the first model says of them, out of fold, in place of the weak labels. What few
+    labels of people teach is so spread to all turns. The second fit knows of a gold turn what the first had made of it
+    for others; what is certified is later than both.
+
     Parameters
     ----------
     design : Design
@@ -121,9 +126,16 @@ def fit_defect(
     """
     label, weight = defect_labels(weak, gold, weak_weight)
     weight = np.where(fit_rows, weight, 0.0)
-    words, stacked = (None, []) if said is None else fit_words(said, label, weight, fold, folds)
-    model, score = fit_folds(design, label, weight, fold, folds, seed, stacked=stacked)
+
+    def fit(label: F64, seed: int) -> tuple[FoldModel, F64, WordsModel | None]:
+        words, stacked = (None, []) if said is None else fit_words(said, label, weight, fold, folds)
+        return *fit_folds(design, label, weight, fold, folds, seed, stacked=stacked), words
+
     known = fit_rows & ~np.isnan(gold)
+    model, score, words = fit(label, seed)
+    if known.any() and (weight[~known] > 0).any():
+        label = np.where(np.isnan(gold), score, label)
+        model, score, words = fit(label, seed + 1)
     by = known if known.any() else fit_rows
     calibration = fit_beta(score[by], label[by], weight[by])
     return DefectModel(model, calibration, words), calibration(score)

@@ -68,7 +68,7 @@ class TrainOptions:
         feedback goes first. `gold`: turns with gold alone. `weak`: the functions alone; gold chooses and proves the
         thresholds, and holds the model to account.
     weak_weight : float
-        Weight of a row labelled by functions where others have gold: ten say as much as three people.
+        Weight of a row without gold where others have it: ten say as much as one person.
     precision : float
         Wished precision of both decisions, in each domain whose gold allows to prove it.
     margin : float
@@ -98,7 +98,7 @@ class TrainOptions:
     folds: int = 5
     seed: int = 20210
     labels: str = "both"
-    weak_weight: float = 0.3
+    weak_weight: float = 0.1
     precision: float = 0.90
     margin: float = 0.2
     certify_share: float = 0.3
