@@ -99,6 +99,8 @@ def measure(log: Path, format: str, work: Path, pairs: int) -> dict[str, Any]:
         "run.peak_mib": whole.peak_mib,
     }
     figures |= {f"{stage}.seconds": seconds for stage, seconds in facts["seconds"].items()}
+    scored = json.loads(watched([sys.executable, "-m", "bench.scoring", "--out", str(out)]).out)
+    figures["scoring.turns_per_s"] = scored["turns_per_s"]
     return figures | signals(out, work / "polars.parquet", turns, pairs)
 
 
