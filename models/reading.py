@@ -12,7 +12,6 @@ reader that has seen neither j nor k, and judges rows of fold k with the mean of
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -28,6 +27,7 @@ from features.interpretation import best, flatten, list_offsets
 from features.text import distinct, flat, normalise
 from models.boost import TrainingError
 from models.design import CandidateTable, Design
+from models.packing import pack, unpack
 from models.reader import SHARPNESS, Reader, fit_reader, mean_reader
 
 F32 = npt.NDArray[np.float32]
@@ -128,13 +128,13 @@ class ReadingModel:
         return {
             "readers": [r.plain() for r in self.readers],
             "labels": [f"{v:016x}" for v in self.labels.view(np.uint64).tolist()],
-            "rarity": base64.b64encode(self.rarity.astype("<f2").tobytes()).decode("ascii"),
+            "rarity": pack(self.rarity, "<f2"),
         }
 
     @staticmethod
     def from_plain(held: Mapping[str, Any]) -> ReadingModel:
         """Read what `plain` gave."""
-        rarity = np.frombuffer(base64.b64decode(held["rarity"]), "<f2").astype(np.float16)
+        rarity = unpack(held["rarity"], "<f2").astype(np.float16)
         labels = np.array([int(v, 16) for v in held["labels"]], np.uint64).view(np.int64)
         return ReadingModel(tuple(Reader.from_plain(r, len(rarity)) for r in held["readers"]), labels, rarity)
 

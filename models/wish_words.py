@@ -10,7 +10,6 @@ Counts are kept by fold of subject; a turn is read by the words of the other fol
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +26,7 @@ from features.hashing import mix
 from features.interpretation import list_offsets
 from features.text import flat
 from models.design import CandidateTable
+from models.packing import pack, unpack
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -107,27 +107,19 @@ class WishWords:
         """Plain data, for a JSON file: of the counts those that are not 0."""
         where = np.flatnonzero(self.counts)
         return {
-            "frames": _pack(self.frames, "<i8"),
-            "where": _pack(where, "<i8"),
-            "counts": _pack(self.counts.ravel()[where], "<f4"),
+            "frames": pack(self.frames, "<i8"),
+            "where": pack(where, "<i8"),
+            "counts": pack(self.counts.ravel()[where], "<f4"),
             "turns": self.turns.tolist(),
         }
 
     @staticmethod
     def from_plain(held: Mapping[str, Any]) -> WishWords:
         """Read what `plain` gave."""
-        turns, frames = np.array(held["turns"], np.float64), _unpack(held["frames"], "<i8").astype(np.int64)
+        turns, frames = np.array(held["turns"], np.float64), unpack(held["frames"], "<i8").astype(np.int64)
         counts = np.zeros(turns.size << BITS, np.float32)
-        counts[_unpack(held["where"], "<i8")] = _unpack(held["counts"], "<f4")
+        counts[unpack(held["where"], "<i8")] = unpack(held["counts"], "<f4")
         return WishWords(frames, counts.reshape((*turns.shape, 1 << BITS)), turns)
-
-
-def _pack(values: npt.NDArray[Any], type: str) -> str:
-    return base64.b64encode(values.astype(type).tobytes()).decode("ascii")
-
-
-def _unpack(text: str, type: str) -> npt.NDArray[Any]:
-    return np.frombuffer(base64.b64decode(text), type)
 
 
 def word_grams(utterance: pa.Array | pa.ChunkedArray) -> Grams:

@@ -13,7 +13,6 @@ The mean of linear models is one linear model, so judging reads one set of weigh
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from features.grams import BITS, Grams, exchange, grams
 from models.boost import TrainingError
 from models.design import Design
 from models.logistic import Texts, fit_logistic
+from models.packing import pack, unpack
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -73,21 +73,13 @@ class Weights:
 
     def plain(self) -> dict[str, str]:
         """The arrays as base64 of little-endian bytes, for a JSON file."""
-        return {"columns": _pack(self.columns.astype("<i4")), "values": _pack(self.values.astype("<f2"))}
+        return {"columns": pack(self.columns, "<i4"), "values": pack(self.values, "<f2")}
 
     @staticmethod
     def from_plain(held: Mapping[str, str], folds: int) -> Weights:
         """Read what `plain` gave."""
-        columns = _unpack(held["columns"], "<i4").astype(np.int64)
-        return Weights(columns, _unpack(held["values"], "<f2").reshape(len(columns), folds).astype(np.float16))
-
-
-def _pack(values: npt.NDArray[np.generic]) -> str:
-    return base64.b64encode(values.tobytes()).decode("ascii")
-
-
-def _unpack(text: str, type: str) -> npt.NDArray[Any]:
-    return np.frombuffer(base64.b64decode(text), type)
+        columns = unpack(held["columns"], "<i4").astype(np.int64)
+        return Weights(columns, unpack(held["values"], "<f2").reshape(len(columns), folds).astype(np.float16))
 
 
 @dataclass(frozen=True)
@@ -138,7 +130,7 @@ class WordsModel:
     def plain(self) -> dict[str, Any]:
         """The model as plain data, for a JSON file."""
         weights = {p: {f: w.plain() for f, w in fields.items()} for p, fields in self.weights.items()}
-        rarity = {f: _pack(values.astype("<f2")) for f, values in self.rarity.items()}
+        rarity = {f: pack(values, "<f2") for f, values in self.rarity.items()}
         return {"folds": self.folds, "intercept": self.intercept, "weights": weights, "rarity": rarity}
 
     @staticmethod
@@ -148,7 +140,7 @@ class WordsModel:
         weights = {
             p: {f: Weights.from_plain(w, folds) for f, w in fields.items()} for p, fields in held["weights"].items()
         }
-        rarity = {f: _unpack(text, "<f2").astype(np.float16) for f, text in held["rarity"].items()}
+        rarity = {f: unpack(text, "<f2").astype(np.float16) for f, text in held["rarity"].items()}
         return WordsModel(folds, held["intercept"], weights, rarity)
 
     @property
