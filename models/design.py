@@ -192,6 +192,29 @@ def _with_chain(
     )
 
 
+def frames(signals: pa.Table, table: CandidateTable, chain: Chain | None = None) -> I64:
+    """Frame of each candidate (domain, intent and names of slots), shape (m,); 0 = not known.
+
+    Parameters
+    ----------
+    signals : pyarrow.Table
+        n Signals rows.
+    table : CandidateTable
+        m candidates of these turns.
+    chain : Chain, optional
+        Whose proposals are among them: they stand in no turn's list, and without it their frames are not known.
+    """
+    lists = flat(signals["candidates"])
+    listed = np.flatnonzero(table.offset != OF_CHAIN)
+    out = np.zeros(len(table.turn), np.int64)
+    at = list_offsets(lists)[table.turn[listed]] + table.entry[listed]
+    out[listed] = lists.flatten().field("frame_id").to_numpy()[at]
+    if chain is not None:
+        proposed = np.flatnonzero(table.offset == OF_CHAIN)
+        out[proposed] = chain.readings.frame_id[chain.place(table.candidate_id[proposed])]
+    return out
+
+
 def _later_rows(signals: pa.Table, turn: I64, offset: I64) -> I64:
     """Rows of the turns `offset` turns after others in their sessions; -1 for an offset of 0 or a turn that is missing.
 

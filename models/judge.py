@@ -24,10 +24,11 @@ from models.design import (
     Design,
     candidate_design,
     candidate_table,
+    frames,
     turn_design,
 )
 from models.folds import subject_folds
-from models.reading import frames, words
+from models.reading import words
 from models.review import Reviews
 from models.thresholds import Limits
 from models.training import Models

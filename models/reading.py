@@ -23,10 +23,10 @@ import pandas as pd
 import pyarrow as pa
 
 from features.grams import Grams, grams
-from features.interpretation import best, flatten, list_offsets
+from features.interpretation import best, flatten
 from features.text import distinct, flat, normalise
 from models.boost import TrainingError
-from models.design import CandidateTable, Design
+from models.design import CandidateTable, Design, frames
 from models.packing import pack, unpack
 from models.reader import SHARPNESS, Reader, fit_reader, mean_reader
 
@@ -53,16 +53,6 @@ LeftOut = tuple[int, ...]
 def words(utterance: pa.Array | pa.ChunkedArray) -> Grams:
     """Utterances as the readers see them; normalised ones are left as they are."""
     return grams(normalise(distinct(utterance)), letters=LETTERS)
-
-
-def frames(signals: pa.Table, table: CandidateTable) -> I64:
-    """Frame of each candidate, shape (m,); 0 for one that is not in its turn's list of signals."""
-    lists = flat(signals["candidates"])
-    offsets = list_offsets(lists)
-    inside = (table.offset >= 0) & (table.entry < np.diff(offsets)[table.turn])
-    at = np.where(inside, offsets[table.turn] + table.entry, 0)
-    frame = np.append(lists.flatten().field("frame_id").to_numpy(), 0)
-    return np.asarray(np.where(inside, frame[at], 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
