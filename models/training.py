@@ -131,8 +131,12 @@ class Models:
     @property
     def reads_words(self) -> bool:
         """Whether the words of a turn are wanted to judge it."""
-        by_wishes = self.wishes is not None and self.wishes.words is not None
-        return self.defect.words is not None or self.correction.reading is not None or by_wishes
+        return self.defect.words is not None or self.correction.reading is not None or self.hears_wishes
+
+    @property
+    def hears_wishes(self) -> bool:
+        """Whether wishes are told by the words too (`models.wish_words`)."""
+        return self.wishes is not None and self.wishes.words is not None
 
     @cached_property
     def defect_id(self) -> str:

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from features.grams import Grams
 from features.hashing import strings
+from models.boost import TrainingError
 from models.design import CandidateTable, frames, numbers
 from models.wish_chain import AGAIN, END, NEW, WishChain, popularity
 from models.wish_words import WishWords, fit_words, pooled
@@ -243,7 +244,14 @@ def weak_defects(table: CandidateTable, turns: int) -> F64:
     """p(defect) of each turn by its wish, shape (turns,): what was acted on is not what was wanted.
 
     A turn that has no candidate has the mean.
+
+    Raises
+    ------
+    models.boost.TrainingError
+        If no turn has one.
     """
+    if not table.is_top.any():
+        raise TrainingError("no turn has an interpretation, so there are no wishes; train.weak_from = functions")
     wanted = np.full(turns, np.nan)
     wanted[table.turn[table.is_top]] = weak_rights(table)[table.is_top]
     return np.asarray(1.0 - np.where(np.isnan(wanted), np.nanmean(wanted), wanted), dtype=np.float64)

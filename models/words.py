@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Final
 
@@ -143,14 +144,10 @@ class WordsModel:
         rarity = {f: unpack(text, "<f2").astype(np.float16) for f, text in held["rarity"].items()}
         return WordsModel(folds, held["intercept"], weights, rarity)
 
-    @property
+    @cached_property
     def _dense(self) -> dict[tuple[str, str], F64]:
-        held: dict[tuple[str, str], F64] | None = self.__dict__.get("_held")
-        if held is None:
-            held = {(p, f): w.dense() for p, fields in self.weights.items() for f, w in fields.items()}
-            # Not a field: worked out once, and no part of what the model is.
-            object.__setattr__(self, "_held", held)
-        return held
+        """Weights of every column by part and field, worked out once."""
+        return {(p, f): w.dense() for p, fields in self.weights.items() for f, w in fields.items()}
 
 
 def field_grams(said: pa.Table, field: str) -> Grams:
@@ -209,7 +206,8 @@ def fit_words(said: pa.Table, label: F64, weight: F64, fold: I64, folds: int) ->
 
     with ThreadPoolExecutor(_THREADS) as pool:
         fitted = dict(zip(tasks, pool.map(fit, tasks), strict=True))
-    return _mean_model(fitted, folds, rarity), _booster_columns(held, fitted, fold, folds)
+    model = _mean_model(fitted, folds, rarity)
+    return model, _booster_columns(held, fitted, fold, folds, model.columns(said, fold).values)
 
 
 _Fitted = dict[tuple[str, tuple[int, int]], tuple[F64, float]]
@@ -227,8 +225,10 @@ def _mean_model(fitted: _Fitted, folds: int, rarity: dict[str, npt.NDArray[np.fl
     return WordsModel(folds, intercept, weights, rarity)
 
 
-def _booster_columns(held: dict[str, Grams], fitted: _Fitted, fold: I64, folds: int) -> list[Design]:
-    """Each booster's own view of the columns."""
+def _booster_columns(held: dict[str, Grams], fitted: _Fitted, fold: I64, folds: int, judged: F32) -> list[Design]:
+    """Each booster's own view of the columns. What it judges, its own fold, it sees as it will: `judged`, by the rounded
+    weights of the model file; thresholds are proved on no other figures than those that are used.
+    """
     n = len(fold)
     out = np.full((folds, n, len(NAMES)), np.nan, np.float32)
     for at, (part, fields) in enumerate(PARTS.items()):
@@ -241,9 +241,10 @@ def _booster_columns(held: dict[str, Grams], fitted: _Fitted, fold: I64, folds: 
             known |= held[field].text >= 0
         score += np.array([fitted[part, pair][1] for pair in pairs])
         score[~known] = np.nan
-        for k in range(folds):
-            for j in range(folds):
-                rows = np.flatnonzero(fold == j)
-                unseen = np.array([k in pair and (j == k or j in pair) for pair in pairs])
-                out[k, rows, at] = score[rows][:, unseen].mean(axis=1)
+        for number, (k, j) in enumerate(pairs):
+            for booster, other in ((k, j), (j, k)):
+                rows = np.flatnonzero(fold == other)
+                out[booster, rows, at] = score[rows, number]
+    for k in range(folds):
+        out[k, fold == k] = judged[fold == k]
     return [Design(values, NAMES) for values in out]

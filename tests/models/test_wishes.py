@@ -13,6 +13,7 @@ from build import interpretation, turns
 from features.said import said as said_of
 from features.signals import SignalOptions, signals
 from features.timeline import sort
+from models.boost import TrainingError
 from models.design import OF_CHAIN, CandidateTable, candidate_table, frames
 from models.folds import subject_folds
 from models.judge import judge
@@ -209,11 +210,9 @@ def test_texts_are_read_alike_however_many_at_a_time(held: tuple, monkeypatch: p
     whole = words.emission(said, frame, candidates, fold, scores)
     monkeypatch.setattr("models.wish_words.CHUNK", 7)
     assert (words.emission(said, frame, candidates, fold, scores) == whole).all()
-    at = np.searchsorted(words.frames, frame)
-    each = np.array(
-        [words.read(said.counts[[said.text[t]]], fold[t])[0, k] for t, k in zip(candidates.turn[:40], at, strict=False)]
-    )
-    assert whole[:40] == pytest.approx(each, abs=1e-12)
+    rows = zip(candidates.turn[:40], np.searchsorted(words.frames, frame[:40]), strict=True)
+    each = [words.read(said.counts[[said.text[turn]]], fold[turn])[0, at] for turn, at in rows]
+    assert whole[:40] == pytest.approx(np.array(each), abs=1e-12)
 
 
 def test_counts_of_words_by_value_and_each_fold_reads_the_others() -> None:
@@ -247,3 +246,9 @@ def test_models_by_words_want_them_and_come_back_from_their_file(held: tuple) ->
     again = loads(dumps(models))
     assert again.defect_id == models.defect_id
     assert judge(table, told, again)[0].equals(judge(table, told, models)[0])
+
+
+def test_a_log_without_interpretations_has_no_wishes_and_says_so() -> None:
+    told = signals(sort(turns(*({"subject_id": f"u{k:02d}", "utterance": "lime"} for k in range(30)))))
+    with pytest.raises(TrainingError, match=r"no turn has an interpretation.*train\.weak_from = functions"):
+        train(told, GOLD.empty(), TrainOptions(weak_from="wishes"))
