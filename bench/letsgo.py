@@ -24,7 +24,8 @@ from models.calibration import fit_beta
 from models.design import Design, numbers
 from models.folds import subject_folds
 from models.metrics import ap, auc, clopper_pearson_low, ece, ece_floor
-from models.training import TrainingTable, TrainOptions, training_table
+from models.options import TrainOptions
+from models.training_table import TrainingTable, training_table
 from models.weak import weak_labels
 from pipeline.readers.dstc import DstcReader
 from pipeline.transforms.check import check

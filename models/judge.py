@@ -27,11 +27,11 @@ from models.design import (
     frames,
     turn_design,
 )
+from models.fitted import Models
 from models.folds import subject_folds
 from models.reading import words
 from models.review import Reviews
 from models.thresholds import Limits
-from models.training import Models
 from models.wish_words import word_grams
 from models.wishes import Heard, with_wishes
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT

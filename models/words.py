@@ -226,8 +226,8 @@ def _mean_model(fitted: _Fitted, folds: int, rarity: dict[str, npt.NDArray[np.fl
 
 
 def _booster_columns(held: dict[str, Grams], fitted: _Fitted, fold: I64, folds: int, judged: F32) -> list[Design]:
-    """Each booster's own view of the columns. What it judges, its own fold, it sees as it will: `judged`, by the rounded
-    weights of the model file; thresholds are proved on no other figures than those that are used.
+    """Each booster's own view of the columns. What it judges, its own fold, it sees as it will: `judged`, by the
+    rounded weights of the model file; thresholds are proved on no other figures than those that are used.
     """
     n = len(fold)
     out = np.full((folds, n, len(NAMES)), np.nan, np.float32)

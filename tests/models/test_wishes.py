@@ -17,9 +17,10 @@ from models.boost import TrainingError
 from models.design import OF_CHAIN, CandidateTable, candidate_table, frames
 from models.folds import subject_folds
 from models.judge import judge
+from models.options import TrainOptions
 from models.prior import fit_prior
 from models.store import dumps, loads
-from models.training import TrainOptions, train
+from models.training import train
 from models.wish_chain import WishChain
 from models.wish_words import WishWords, fit_words, pooled, word_grams
 from models.wishes import NAMES, binned, fit_wishes, weak_defects, weak_rights, with_wishes

@@ -12,8 +12,9 @@ from models.design import turn_design
 from models.folds import subject_folds
 from models.judge import judge
 from models.metrics import auc
+from models.options import TrainOptions
 from models.store import dumps, loads
-from models.training import TrainOptions, train
+from models.training import train
 from models.words import NAMES, WordsModel, fit_words
 
 
