@@ -243,8 +243,10 @@ def _largest(turn: I64, values: F32, turns: int) -> F32:
     """Column-wise maximum over each turn's candidates, ignoring NaN; NaN where there is none. Turns are in order."""
     out = np.full((turns, values.shape[1]), np.nan, np.float32)
     starts = _starts(turn)
-    if len(starts):
-        out[turn[starts]] = np.fmax.reduceat(values, starts, axis=0)
+    place = np.arange(len(turn)) - np.repeat(starts, np.diff(np.append(starts, len(turn))))
+    # A place at a time over all turns: lists are short, and a reduction over each costs four times as much.
+    for rows in np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))):
+        out[turn[rows]] = np.fmax(out[turn[rows]], values[rows])
     return out
 
 
