@@ -10,8 +10,9 @@ import pandas as pd
 import pyarrow as pa
 
 from features.hashing import hash64, strings
+from models.fitted import Models
 from models.judge import judge
-from models.training import Models, train
+from models.training import train
 from schemas import GOLD, NO_DOMAIN
 
 F64 = npt.NDArray[np.float64]

@@ -27,7 +27,8 @@ from models.defect import fit_defect
 from models.design import Design, numbers
 from models.folds import subject_folds
 from models.metrics import ap, auc, clopper_pearson_low, ece, ece_floor
-from models.training import TrainingTable, TrainOptions, training_table
+from models.options import TrainOptions
+from models.training_table import TrainingTable, training_table
 from models.verdicts import Judged, Verdicts, fit_verdicts
 from models.weak import weak_labels
 from models.words import fit_words

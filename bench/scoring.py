@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from features.said import READS
+from models.fitted import Models
 from models.judge import TURN_READS, judge
 from models.store import loads
-from models.training import Models
 from pipeline.transforms.signals import pieces
 
 THREADS: Final = 2

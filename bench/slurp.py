@@ -34,8 +34,9 @@ from models.calibration import fit_beta
 from models.certify import estimate, one_per_subject
 from models.design import Design
 from models.metrics import clopper_pearson_low
+from models.options import TrainOptions
 from models.reading import ReadingTask, frames, turn_lessons
-from models.training import TrainingTable, TrainOptions, training_table
+from models.training_table import TrainingTable, training_table
 from schemas import GOLD, TURN
 
 F64 = npt.NDArray[np.float64]

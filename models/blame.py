@@ -8,11 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from features.interpretation import list_offsets
-from features.text import flat
 from models.chain import Chain
 from models.correction import Choice
-from models.design import OF_CHAIN, CandidateTable, numbers
+from models.design import CandidateTable, frames, numbers
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -72,19 +70,6 @@ def _misheard(signals: pa.Table) -> Mask:
     """Where the recogniser's best hypothesis is in doubt by itself, or by another nearly as likely."""
     confidence, lead = numbers(signals["asr_confidence"]), numbers(signals["asr_margin"])
     return np.asarray((confidence < ASR_DOUBT) | (confidence - lead >= ASR_RIVAL * confidence), dtype=bool)
-
-
-def frames(signals: pa.Table, table: CandidateTable, chain: Chain | None) -> I64:
-    """Frame of each candidate, shape (m,)."""
-    lists = flat(signals["candidates"])
-    listed = np.flatnonzero(table.offset != OF_CHAIN)
-    frame = np.zeros(len(table.turn), np.int64)
-    at = list_offsets(lists)[table.turn[listed]] + table.entry[listed]
-    frame[listed] = lists.flatten().field("frame_id").to_numpy()[at]
-    if chain is not None:
-        proposed = np.flatnonzero(table.offset == OF_CHAIN)
-        frame[proposed] = chain.readings.frame_id[chain.place(table.candidate_id[proposed])]
-    return frame
 
 
 def _share(table: CandidateTable, of_leading: Mask, turns: int) -> F64:

@@ -11,7 +11,6 @@ Like `models.pool` it is kept by fold of subject: a turn reads what the users of
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ import pyarrow as pa
 from features.hashing import mix
 from features.interpretation import Candidates, flatten
 from models.leading import NOTHING, leading_of
+from models.packing import pack, unpack
 from schemas.turn import INTERPRETATION
 
 F32 = npt.NDArray[np.float32]
@@ -36,6 +36,8 @@ _FIGURES: Final = ("p", "share", "users")
 NAMES: Final = tuple(f"chain.{kind}.{figure}" for kind in KINDS for figure in _FIGURES)
 # Where probabilities are rounded: their last bits must not decide.
 PLACES: Final = 9
+# How the arrays are kept in a model file.
+_FORMS: Final = {"starts": "<i8", "users": "<f8", "target": "<i8", "p": "<f8", "other": "<f8"}
 
 
 @dataclass(frozen=True)
@@ -170,30 +172,23 @@ class Chain:
 
     def plain(self) -> dict[str, Any]:
         """Plain data for a JSON file; arrays as base64 of little-endian bytes."""
-        arrays = {name: _pack(getattr(self, name)) for name in ("starts", "users", "target", "p", "other")}
+        arrays = {name: pack(getattr(self, name), form) for name, form in _FORMS.items()}
         return {"shape": list(self.p.shape), "meanings": list(self.meanings), "least": self.least, **arrays}
 
     @staticmethod
     def from_plain(held: Mapping[str, Any]) -> Chain:
         """Read what `plain` gave."""
         shape = tuple(int(n) for n in held["shape"])
+        arrays = {name: unpack(held[name], form) for name, form in _FORMS.items()}
         return Chain(
-            starts=_unpack(held["starts"], "<i8", shape[:1]).astype(np.int64),
-            users=_unpack(held["users"], "<f8", shape[:2]).astype(np.float64),
-            target=_unpack(held["target"], "<i8", shape).astype(np.int64),
-            p=_unpack(held["p"], "<f8", shape).astype(np.float64),
-            other=_unpack(held["other"], "<f8", shape[:2]).astype(np.float64),
+            starts=arrays["starts"].astype(np.int64),
+            users=arrays["users"].reshape(shape[:2]).astype(np.float64),
+            target=arrays["target"].reshape(shape).astype(np.int64),
+            p=arrays["p"].reshape(shape).astype(np.float64),
+            other=arrays["other"].reshape(shape[:2]).astype(np.float64),
             meanings=tuple(held["meanings"]),
             least=float(held["least"]),
         )
-
-
-def _pack(values: npt.NDArray[np.generic]) -> str:
-    return base64.b64encode(values.astype("<i8" if values.dtype.kind == "i" else "<f8").tobytes()).decode("ascii")
-
-
-def _unpack(text: str, type: str, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
-    return np.frombuffer(base64.b64decode(text), type).reshape(shape)
 
 
 def starts(signals: pa.Table) -> tuple[I64, I64]:

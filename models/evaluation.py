@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from models.metrics import ap, auc, ece, ece_floor
+from models.metrics import ap, auc, ece, ece_floor, reliability
 
 F64 = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -59,19 +59,14 @@ def decided(share: F64, taken: Mask) -> Figures:
     }
 
 
-def reliability(share: F64, probability: F64) -> list[dict[str, float | int]]:
-    """Mean probability beside the share that is positive, in parts of nearly equal size, lowest first."""
+def curve(share: F64, probability: F64) -> list[dict[str, float | int]]:
+    """The reliability curve (`models.metrics.reliability`) as plain data, with as many points as the rows bear."""
     points = min(CURVE_POINTS, len(share) // CURVE_ROWS)
     if not points:
         return []
-    order = np.argsort(probability, kind="stable")
     return [
-        {
-            "rows": len(part),
-            "probability": round(float(probability[part].mean()), _DECIMALS),
-            "share": round(float(share[part].mean()), _DECIMALS),
-        }
-        for part in np.array_split(order, points)
+        {"rows": rows, "probability": round(mean, _DECIMALS), "share": round(positive, _DECIMALS)}
+        for mean, positive, rows in reliability(share, probability, points)
     ]
 
 

@@ -24,13 +24,14 @@ from models.design import (
     Design,
     candidate_design,
     candidate_table,
+    frames,
     turn_design,
 )
+from models.fitted import Models
 from models.folds import subject_folds
-from models.reading import frames, words
+from models.reading import words
 from models.review import Reviews
 from models.thresholds import Limits
-from models.training import Models
 from models.verdicts import Judged
 from models.wish_words import word_grams
 from models.wishes import Heard, with_wishes
@@ -101,12 +102,16 @@ def _as_reviewed(table: CandidateTable, p_correct: F64, reviewed: Mask, turns: i
 
 
 def _said(turns: pa.Table, signals: pa.Table, models: Models) -> pa.Table | None:
-    return said(turns, signals) if models.reads_words else None
+    """The words about the turns, where the defect model or the wishes read them; readings take their own."""
+    wanted = models.defect.words is not None or models.hears_wishes
+    return said(turns, signals) if wanted else None
 
 
 def _candidates(signals: pa.Table, models: Models, fold: I64, words: pa.Table | None) -> CandidateTable:
     """The candidates as the models were trained to see them."""
-    heard = None if words is None else Heard(word_grams(words["utterance"]), fold, models.options.folds)
+    heard = None
+    if words is not None and models.hears_wishes:
+        heard = Heard(word_grams(words["utterance"]), fold, models.options.folds)
     table = candidate_table(signals, models.prior, fold, models.chain)
     return with_wishes(signals, table, models.wishes, heard)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+from models.packing import pack, unpack
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -82,7 +83,7 @@ class Pool:
 
     def plain(self) -> dict[str, str | list[int]]:
         """The arrays as base64 of little-endian bytes, for a JSON file, and the shape of `total`."""
-        arrays = {name: _pack(getattr(self, name)) for name in _ARRAYS}
+        arrays = {name: pack(getattr(self, name), _form(name)) for name in _ARRAYS}
         return {"shape": list(self.total.shape), **arrays}
 
     @staticmethod
@@ -98,8 +99,7 @@ class Pool:
             (folds, figures),
         )
         arrays = [
-            np.frombuffer(base64.b64decode(str(held[name])), "<i8" if name == "keys" else "<f8").reshape(shape)
-            for name, shape in zip(_ARRAYS, shapes, strict=True)
+            unpack(str(held[name]), _form(name)).reshape(shape) for name, shape in zip(_ARRAYS, shapes, strict=True)
         ]
         return Pool(arrays[0].astype(np.int64), *(a.astype(np.float64) for a in arrays[1:]))
 
@@ -116,11 +116,6 @@ def _others(values: F64, at: I64, fold: I64) -> F64:
     if not len(values):
         return np.zeros((len(at), *values.shape[2:]))
     return np.asarray(values.sum(axis=1)[at] - values[at, fold], dtype=np.float64)
-
-
-def _pack(values: npt.NDArray[np.generic]) -> str:
-    little = values.astype("<i8" if values.dtype.kind == "i" else "<f8")
-    return base64.b64encode(little.tobytes()).decode("ascii")
 
 
 def fit_pool(key: I64, subject: I64, fold: I64, figures: pd.DataFrame, folds: int) -> Pool:
@@ -153,3 +148,8 @@ def fit_pool(key: I64, subject: I64, fold: I64, figures: pd.DataFrame, folds: in
 
     counted = (whole(by_fold.size()), whole(by_fold.count()), whole(by_fold.sum()))
     return Pool(keys, *counted, of_all(every.count()), of_all(every.sum()))
+
+
+def _form(name: str) -> str:
+    """How the numbers of an array are kept."""
+    return "<i8" if name == "keys" else "<f8"

@@ -6,7 +6,6 @@ count by how rare they are. Small weights are dropped: thirty in a thousand are 
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -18,6 +17,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from sklearn.svm import LinearSVC
 
 from features.grams import Grams
+from models.packing import pack, unpack
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -68,14 +68,13 @@ class Reader:
 
     def plain(self) -> dict[str, Any]:
         """Columns as 16-bit and weights as 8-bit numbers, base64 of little-endian bytes, for a JSON file."""
-        values = np.round(self.weights.data / self._step).astype("<i1")
         return {
             "labels": len(self.intercept),
             "count": np.diff(self.weights.indptr).tolist(),
-            "columns": _pack(self.weights.indices.astype("<u2")),
-            "values": _pack(values),
+            "columns": pack(self.weights.indices, "<u2"),
+            "values": pack(np.round(self.weights.data / self._step), "<i1"),
             "step": self._step,
-            "intercept": _pack(self.intercept.astype("<f4")),
+            "intercept": pack(self.intercept, "<f4"),
         }
 
     @property
@@ -85,11 +84,11 @@ class Reader:
     @staticmethod
     def from_plain(held: Mapping[str, Any], columns: int) -> Reader:
         """Read what `plain` gave."""
-        values = _unpack(held["values"], "<i1").astype(np.float32) * np.float32(held["step"])
+        values = unpack(held["values"], "<i1").astype(np.float32) * np.float32(held["step"])
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(held["count"], dtype=np.int64)])
-        indices = _unpack(held["columns"], "<u2").astype(np.int64)
+        indices = unpack(held["columns"], "<u2").astype(np.int64)
         weights = csc_matrix((values, indices, indptr), shape=(columns, int(held["labels"])))
-        return Reader(weights, _unpack(held["intercept"], "<f4").astype(np.float32))
+        return Reader(weights, unpack(held["intercept"], "<f4").astype(np.float32))
 
     def stored(self) -> Reader:
         """As it will be read back from a file."""
@@ -141,11 +140,3 @@ def mean_reader(readers: Sequence[Reader]) -> Reader:
 
 def _nothing(columns: int, labels: int) -> Reader:
     return Reader(csc_matrix((columns, labels), dtype=np.float32), np.full(labels, _UNSEEN, np.float32))
-
-
-def _pack(values: npt.NDArray[np.generic]) -> str:
-    return base64.b64encode(values.tobytes()).decode("ascii")
-
-
-def _unpack(text: str, type: str) -> npt.NDArray[Any]:
-    return np.frombuffer(base64.b64decode(text), type)

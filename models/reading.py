@@ -12,7 +12,6 @@ reader that has seen neither j nor k, and judges rows of fold k with the mean of
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -24,10 +23,11 @@ import pandas as pd
 import pyarrow as pa
 
 from features.grams import Grams, grams
-from features.interpretation import best, flatten, list_offsets
+from features.interpretation import best, flatten
 from features.text import distinct, flat, normalise
 from models.boost import TrainingError
-from models.design import CandidateTable, Design
+from models.design import CandidateTable, Design, frames
+from models.packing import pack, unpack
 from models.reader import SHARPNESS, Reader, fit_reader, mean_reader
 
 F32 = npt.NDArray[np.float32]
@@ -53,16 +53,6 @@ LeftOut = tuple[int, ...]
 def words(utterance: pa.Array | pa.ChunkedArray) -> Grams:
     """Utterances as the readers see them; normalised ones are left as they are."""
     return grams(normalise(distinct(utterance)), letters=LETTERS)
-
-
-def frames(signals: pa.Table, table: CandidateTable) -> I64:
-    """Frame of each candidate, shape (m,); 0 for one that is not in its turn's list of signals."""
-    lists = flat(signals["candidates"])
-    offsets = list_offsets(lists)
-    inside = (table.offset >= 0) & (table.entry < np.diff(offsets)[table.turn])
-    at = np.where(inside, offsets[table.turn] + table.entry, 0)
-    frame = np.append(lists.flatten().field("frame_id").to_numpy(), 0)
-    return np.asarray(np.where(inside, frame[at], 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -128,13 +118,13 @@ class ReadingModel:
         return {
             "readers": [r.plain() for r in self.readers],
             "labels": [f"{v:016x}" for v in self.labels.view(np.uint64).tolist()],
-            "rarity": base64.b64encode(self.rarity.astype("<f2").tobytes()).decode("ascii"),
+            "rarity": pack(self.rarity, "<f2"),
         }
 
     @staticmethod
     def from_plain(held: Mapping[str, Any]) -> ReadingModel:
         """Read what `plain` gave."""
-        rarity = np.frombuffer(base64.b64decode(held["rarity"]), "<f2").astype(np.float16)
+        rarity = unpack(held["rarity"], "<f2").astype(np.float16)
         labels = np.array([int(v, 16) for v in held["labels"]], np.uint64).view(np.int64)
         return ReadingModel(tuple(Reader.from_plain(r, len(rarity)) for r in held["readers"]), labels, rarity)
 

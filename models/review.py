@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.hashing import strings
 from features.interpretation import hex_id
+from features.text import flat
 from models.design import CandidateTable
 
 Mask = npt.NDArray[np.bool_]
@@ -56,10 +56,10 @@ class Reviews:
         """Which candidates reviewers call right, shape (m,)."""
         if not self.right:
             return np.zeros(len(table.turn), bool)
-        wanted = [self.right.get(turn) for turn in strings(signals["turn_id"]).tolist()]
-        asked = np.array([name is not None for name in wanted], dtype=bool)
-        rows = np.flatnonzero(asked[table.turn])
+        turns, wanted = list(self.right), np.array([*self.right.values(), ""], dtype=object)
+        known = pc.index_in(flat(signals["turn_id"]), value_set=pa.array(turns, pa.string()))
+        at = known.fill_null(len(turns)).to_numpy()[table.turn]
+        rows = np.flatnonzero(at < len(turns))
         out = np.zeros(len(table.turn), bool)
-        ids = hex_id(table.candidate_id[rows])
-        out[rows] = [wanted[turn] == name for turn, name in zip(table.turn[rows].tolist(), ids, strict=True)]
+        out[rows] = np.array(hex_id(table.candidate_id[rows]), dtype=object) == wanted[at[rows]]
         return out

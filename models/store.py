@@ -13,10 +13,11 @@ from models.certify import Threshold
 from models.chain import Chain
 from models.correction import CorrectionModel
 from models.defect import DefectModel
+from models.fitted import Models, canonical
+from models.options import TrainOptions
 from models.prior import Prior
 from models.reading import ReadingModel
 from models.thresholds import Thresholds
-from models.training import Models, TrainOptions, canonical
 from models.verdicts import Verdicts
 from models.wishes import Wishes
 from models.words import WordsModel

@@ -10,7 +10,6 @@ Counts are kept by fold of subject; a turn is read by the words of the other fol
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,9 +23,8 @@ from scipy.special import log_softmax
 
 from features.grams import Grams, grams
 from features.hashing import mix
-from features.interpretation import list_offsets
-from features.text import flat
 from models.design import CandidateTable
+from models.packing import pack, unpack
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -36,6 +34,8 @@ I64 = npt.NDArray[np.int64]
 BITS: Final = 13
 # Frames that words are read for, those believed in most. More of them cost time and space, and are rare.
 FRAMES: Final = 512
+# Texts read together, so that a bucket's dense probabilities stay small.
+CHUNK: Final = 4096
 # Of a column, for each frame: what was never said is unlikely, not impossible.
 _SMOOTHING: Final = 0.05
 _LEAST_FRAME: Final = 0.5
@@ -60,15 +60,10 @@ class WishWords:
     counts: F32
     turns: F64
 
-    def read(self, said: Grams, fold: I64) -> F64:
-        """p(frame | words) by the other folds' users, shape (n, k)."""
-        out = np.empty((len(fold), len(self.frames)))
-        texts = said.matrix()
-        for k in np.unique(fold).tolist():
-            rows = np.flatnonzero(fold == k)
-            weights, usual = self._weights[k]
-            out[rows] = np.asarray(texts[rows] @ weights.T) + usual
-        return np.asarray(np.exp(log_softmax(out, axis=1)), dtype=np.float64)
+    def read(self, texts: csr_matrix, fold: int) -> F64:
+        """p(frame | words) of each text by the users of the folds other than `fold`, shape (texts, k)."""
+        weights, usual = self._weights[fold]
+        return np.asarray(np.exp(log_softmax(np.asarray(texts @ weights.T) + usual, axis=1)), dtype=np.float64)
 
     @cached_property
     def _weights(self) -> tuple[tuple[F64, F64], ...]:
@@ -83,8 +78,8 @@ class WishWords:
     def emission(self, said: Grams, frame: I64, table: CandidateTable, fold: I64, scores: F64) -> F64:
         """p(candidate | words) by other users' wishes, shape (m,).
 
-        A frame's share goes to its candidates by their scores. A frame that words are not read for, and a turn without
-        words, keep the scores.
+        A frame's share goes to its candidates by their scores. A frame that words are not read for, one that is not
+        known, and a turn without words, keep the scores.
 
         Parameters
         ----------
@@ -97,52 +92,54 @@ class WishWords:
         scores : numpy.ndarray, shape (m,)
             p(candidate | words) by the interpreter.
         """
+        if not len(self.frames):
+            return scores
         at = np.minimum(np.searchsorted(self.frames, frame), len(self.frames) - 1)
-        known = (self.frames[at] == frame) & (said.text >= 0)[table.turn]
+        known = np.flatnonzero((self.frames[at] == frame) & (said.text >= 0)[table.turn])
         _, group = np.unique(mix(table.turn, frame), return_inverse=True)
-        together = np.bincount(group, scores)[group]
-        return np.where(known, self.read(said, fold)[table.turn, at] * scores / together, scores)
+        share = scores / np.bincount(group, scores)[group]
+        out = scores.copy()
+        out[known] = self._read_at(said, fold, table.turn[known], at[known]) * share[known]
+        return out
+
+    def _read_at(self, said: Grams, fold: I64, turn: I64, at: I64) -> F64:
+        """`read` of some turns at one frame each. A distinct text is read once a fold, some at a time: a bucket's texts
+        at all frames would fill a worker's memory.
+        """
+        out = np.empty(len(turn))
+        for k in np.unique(fold[turn]).tolist():
+            of_fold = np.flatnonzero(fold[turn] == k)
+            used, text = np.unique(said.text[turn[of_fold]], return_inverse=True)
+            order = np.argsort(text, kind="stable")
+            for start in range(0, len(used), CHUNK):
+                first, last = np.searchsorted(text[order], [start, start + CHUNK])
+                rows = order[first:last]
+                read = self.read(said.counts[used[start : start + CHUNK]], k)
+                out[of_fold[rows]] = read[text[rows] - start, at[of_fold[rows]]]
+        return out
 
     def plain(self) -> dict[str, Any]:
         """Plain data, for a JSON file: of the counts those that are not 0."""
         where = np.flatnonzero(self.counts)
         return {
-            "frames": _pack(self.frames, "<i8"),
-            "where": _pack(where, "<i8"),
-            "counts": _pack(self.counts.ravel()[where], "<f4"),
+            "frames": pack(self.frames, "<i8"),
+            "where": pack(where, "<i8"),
+            "counts": pack(self.counts.ravel()[where], "<f4"),
             "turns": self.turns.tolist(),
         }
 
     @staticmethod
     def from_plain(held: Mapping[str, Any]) -> WishWords:
         """Read what `plain` gave."""
-        turns, frames = np.array(held["turns"], np.float64), _unpack(held["frames"], "<i8").astype(np.int64)
+        turns, frames = np.array(held["turns"], np.float64), unpack(held["frames"], "<i8").astype(np.int64)
         counts = np.zeros(turns.size << BITS, np.float32)
-        counts[_unpack(held["where"], "<i8")] = _unpack(held["counts"], "<f4")
+        counts[unpack(held["where"], "<i8")] = unpack(held["counts"], "<f4")
         return WishWords(frames, counts.reshape((*turns.shape, 1 << BITS)), turns)
-
-
-def _pack(values: npt.NDArray[Any], type: str) -> str:
-    return base64.b64encode(values.astype(type).tobytes()).decode("ascii")
-
-
-def _unpack(text: str, type: str) -> npt.NDArray[Any]:
-    return np.frombuffer(base64.b64decode(text), type)
 
 
 def word_grams(utterance: pa.Array | pa.ChunkedArray) -> Grams:
     """Normalised utterances as `WishWords` reads them."""
     return grams(utterance, bits=BITS)
-
-
-def frames_of(signals: pa.Table, table: CandidateTable) -> I64:
-    """Frame of each candidate, shape (m,); 0 for one that stands in no turn's list."""
-    lists = flat(signals["candidates"])
-    out = np.zeros(len(table.turn), np.int64)
-    listed = table.offset >= 0
-    at = list_offsets(lists)[table.turn[listed]] + table.entry[listed]
-    out[listed] = lists.flatten().field("frame_id").to_numpy()[at]
-    return out
 
 
 def fit_words(said: Grams, frame: I64, table: CandidateTable, belief: F64, fold: I64, folds: int) -> WishWords:
@@ -153,14 +150,15 @@ def fit_words(said: Grams, frame: I64, table: CandidateTable, belief: F64, fold:
     said : Grams
         Of the n turns' utterances.
     frame, belief : numpy.ndarray, shape (m,)
-        Of each candidate.
+        Of each candidate. What the reformulation chain proposes has no frame (0) and is not counted.
     table : CandidateTable
     fold : numpy.ndarray of int64, shape (n,)
     folds : int
     """
     frames, group = np.unique(frame, return_inverse=True)
     total = np.bincount(group, belief)
-    kept = np.sort(np.lexsort((frames, -total))[:FRAMES])
+    most = np.lexsort((frames, -total))
+    kept = np.sort(most[frames[most] != 0][:FRAMES])
     place = np.full(len(frames), -1)
     place[kept] = np.arange(len(kept))
     rows = np.flatnonzero((place[group] >= 0) & (said.text >= 0)[table.turn])

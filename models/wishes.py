@@ -23,9 +23,10 @@ import pyarrow as pa
 
 from features.grams import Grams
 from features.hashing import strings
-from models.design import CandidateTable, numbers
+from models.boost import TrainingError
+from models.design import CandidateTable, frames, numbers
 from models.wish_chain import AGAIN, END, NEW, WishChain, popularity
-from models.wish_words import WishWords, fit_words, frames_of, pooled
+from models.wish_words import WishWords, fit_words, pooled
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -109,7 +110,7 @@ class Wishes:
             return chain
         if heard is None:
             raise ValueError("the model was trained with train.weak_from = words and wants the words of the turns")
-        by_words = self.words.emission(heard.said, frames_of(signals, table), table, heard.fold, chain.emission)
+        by_words = self.words.emission(heard.said, frames(signals, table), table, heard.fold, chain.emission)
         return chain.emitting(*pooled(chain.emission, by_words, chain.other, table.turn))
 
     def _likelihood(self, signals: pa.Table, chain: WishChain) -> F64:
@@ -179,7 +180,7 @@ def fit_wishes(signals: pa.Table, table: CandidateTable, heard: Heard | None = N
     wishes = _steps(Wishes(np.array(START), bounds, flat, _readings(table)), signals, table, heard, bins, STEPS)
     if heard is None or not len(table.turn):
         return wishes
-    frame = frames_of(signals, table)
+    frame = frames(signals, table)
     for _ in range(WORD_ROUNDS):
         belief = wishes.posterior(signals, table, heard)
         words = fit_words(heard.said, frame, table, belief, heard.fold, heard.folds)
@@ -243,7 +244,14 @@ def weak_defects(table: CandidateTable, turns: int) -> F64:
     """p(defect) of each turn by its wish, shape (turns,): what was acted on is not what was wanted.
 
     A turn that has no candidate has the mean.
+
+    Raises
+    ------
+    models.boost.TrainingError
+        If no turn has one.
     """
+    if not table.is_top.any():
+        raise TrainingError("no turn has an interpretation, so there are no wishes; train.weak_from = functions")
     wanted = np.full(turns, np.nan)
     wanted[table.turn[table.is_top]] = weak_rights(table)[table.is_top]
     return np.asarray(1.0 - np.where(np.isnan(wanted), np.nanmean(wanted), wanted), dtype=np.float64)

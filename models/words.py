@@ -13,10 +13,10 @@ The mean of linear models is one linear model, so judging reads one set of weigh
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from features.grams import BITS, Grams, exchange, grams
 from models.boost import TrainingError
 from models.design import Design
 from models.logistic import Texts, fit_logistic
+from models.packing import pack, unpack
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -73,21 +74,13 @@ class Weights:
 
     def plain(self) -> dict[str, str]:
         """The arrays as base64 of little-endian bytes, for a JSON file."""
-        return {"columns": _pack(self.columns.astype("<i4")), "values": _pack(self.values.astype("<f2"))}
+        return {"columns": pack(self.columns, "<i4"), "values": pack(self.values, "<f2")}
 
     @staticmethod
     def from_plain(held: Mapping[str, str], folds: int) -> Weights:
         """Read what `plain` gave."""
-        columns = _unpack(held["columns"], "<i4").astype(np.int64)
-        return Weights(columns, _unpack(held["values"], "<f2").reshape(len(columns), folds).astype(np.float16))
-
-
-def _pack(values: npt.NDArray[np.generic]) -> str:
-    return base64.b64encode(values.tobytes()).decode("ascii")
-
-
-def _unpack(text: str, type: str) -> npt.NDArray[Any]:
-    return np.frombuffer(base64.b64decode(text), type)
+        columns = unpack(held["columns"], "<i4").astype(np.int64)
+        return Weights(columns, unpack(held["values"], "<f2").reshape(len(columns), folds).astype(np.float16))
 
 
 @dataclass(frozen=True)
@@ -138,7 +131,7 @@ class WordsModel:
     def plain(self) -> dict[str, Any]:
         """The model as plain data, for a JSON file."""
         weights = {p: {f: w.plain() for f, w in fields.items()} for p, fields in self.weights.items()}
-        rarity = {f: _pack(values.astype("<f2")) for f, values in self.rarity.items()}
+        rarity = {f: pack(values, "<f2") for f, values in self.rarity.items()}
         return {"folds": self.folds, "intercept": self.intercept, "weights": weights, "rarity": rarity}
 
     @staticmethod
@@ -148,17 +141,13 @@ class WordsModel:
         weights = {
             p: {f: Weights.from_plain(w, folds) for f, w in fields.items()} for p, fields in held["weights"].items()
         }
-        rarity = {f: _unpack(text, "<f2").astype(np.float16) for f, text in held["rarity"].items()}
+        rarity = {f: unpack(text, "<f2").astype(np.float16) for f, text in held["rarity"].items()}
         return WordsModel(folds, held["intercept"], weights, rarity)
 
-    @property
+    @cached_property
     def _dense(self) -> dict[tuple[str, str], F64]:
-        held: dict[tuple[str, str], F64] | None = self.__dict__.get("_held")
-        if held is None:
-            held = {(p, f): w.dense() for p, fields in self.weights.items() for f, w in fields.items()}
-            # Not a field: worked out once, and no part of what the model is.
-            object.__setattr__(self, "_held", held)
-        return held
+        """Weights of every column by part and field, worked out once."""
+        return {(p, f): w.dense() for p, fields in self.weights.items() for f, w in fields.items()}
 
 
 def field_grams(said: pa.Table, field: str) -> Grams:
@@ -217,7 +206,8 @@ def fit_words(said: pa.Table, label: F64, weight: F64, fold: I64, folds: int) ->
 
     with ThreadPoolExecutor(_THREADS) as pool:
         fitted = dict(zip(tasks, pool.map(fit, tasks), strict=True))
-    return _mean_model(fitted, folds, rarity), _booster_columns(held, fitted, fold, folds)
+    model = _mean_model(fitted, folds, rarity)
+    return model, _booster_columns(held, fitted, fold, folds, model.columns(said, fold).values)
 
 
 _Fitted = dict[tuple[str, tuple[int, int]], tuple[F64, float]]
@@ -235,8 +225,10 @@ def _mean_model(fitted: _Fitted, folds: int, rarity: dict[str, npt.NDArray[np.fl
     return WordsModel(folds, intercept, weights, rarity)
 
 
-def _booster_columns(held: dict[str, Grams], fitted: _Fitted, fold: I64, folds: int) -> list[Design]:
-    """Each booster's own view of the columns."""
+def _booster_columns(held: dict[str, Grams], fitted: _Fitted, fold: I64, folds: int, judged: F32) -> list[Design]:
+    """Each booster's own view of the columns. What it judges, its own fold, it sees as it will: `judged`, by the
+    rounded weights of the model file; thresholds are proved on no other figures than those that are used.
+    """
     n = len(fold)
     out = np.full((folds, n, len(NAMES)), np.nan, np.float32)
     for at, (part, fields) in enumerate(PARTS.items()):
@@ -249,9 +241,10 @@ def _booster_columns(held: dict[str, Grams], fitted: _Fitted, fold: I64, folds: 
             known |= held[field].text >= 0
         score += np.array([fitted[part, pair][1] for pair in pairs])
         score[~known] = np.nan
-        for k in range(folds):
-            for j in range(folds):
-                rows = np.flatnonzero(fold == j)
-                unseen = np.array([k in pair and (j == k or j in pair) for pair in pairs])
-                out[k, rows, at] = score[rows][:, unseen].mean(axis=1)
+        for number, (k, j) in enumerate(pairs):
+            for booster, other in ((k, j), (j, k)):
+                rows = np.flatnonzero(fold == other)
+                out[booster, rows, at] = score[rows, number]
+    for k in range(folds):
+        out[k, fold == k] = judged[fold == k]
     return [Design(values, NAMES) for values in out]

@@ -15,7 +15,7 @@ from typing import Any, Final
 from features.lexicon import load as load_lexicon
 from features.signals import SignalOptions
 from models.chain import ChainOptions
-from models.training import FUNCTIONS, LABEL_SOURCES, WISHES, WORDS, TrainOptions
+from models.options import FUNCTIONS, LABEL_SOURCES, WISHES, WORDS, TrainOptions
 from pipeline import storage
 from pipeline.errors import ConfigError
 from pipeline.gates.options import GatesOptions

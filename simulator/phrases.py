@@ -146,7 +146,7 @@ def _wishes(
             continue
         reading = _reading(frame, walked[2])
         if (reading, frame.fixed) not in found:
-            found[reading, frame.fixed] = _phrasings(grammar, lists, frames, frame, reading, draw)
+            found[reading, frame.fixed] = _phrasings(grammar, lists, frames, frame, walked, draw)
     return found
 
 
@@ -162,9 +162,15 @@ def _reading(frame: Frame, slots: Iterable[Filling]) -> Reading:
 
 
 def _phrasings(
-    grammar: Grammar, lists: Lists, frames: list[Frame], first: Frame, reading: Reading, draw: random.Random
+    grammar: Grammar,
+    lists: Lists,
+    frames: list[Frame],
+    first: Frame,
+    heard: tuple[int, str, tuple[Filling, ...]],
+    draw: random.Random,
 ) -> list[Sentence]:
-    """Sentences of one wish, brief ones first, and one that corrects a misreading of it."""
+    """Sentences of the wish of one that was heard, brief ones first, and one that corrects a misreading of it."""
+    reading = _reading(first, heard[2])
     alike = [f for f in frames if f.intent == first.intent and f.fixed == first.fixed]
     names = [name for name, _ in reading.slots]
     found: dict[str, Sentence] = {}
@@ -180,6 +186,9 @@ def _phrasings(
         if draw.random() < _COURTEOUS:
             text, slots = _courteous(text, slots, lists, draw)
         found.setdefault(text, Sentence(text, slots, template))
+    if not found:
+        # Of templates with many optional slots hardly a walk speaks just these again: the one that was heard did.
+        found[heard[1]] = Sentence(heard[1], heard[2], heard[0])
     ordered = sorted(found.values(), key=lambda s: len(s.text) * draw.uniform(0.7, 1.3))
     plain, opening = ordered[0], draw.choice(lists.speech["corrects"]) + " "
     return [*ordered, Sentence(opening + plain.text, moved(plain.slots, len(opening)), CORRECTION)]

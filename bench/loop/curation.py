@@ -19,9 +19,11 @@ from features.timeline import sort
 from models.chain import Chain
 from models.chain_fit import fit_chain
 from models.edges import edges_of, known_edges
+from models.fitted import Models
 from models.judge import judge
 from models.leading import leading_of
-from models.training import WORDS, Models, train
+from models.options import WORDS
+from models.training import train
 from pipeline.config import Config
 from pipeline.jobs.curate import pool_options, vote_options
 from pipeline.transforms.pool import pool

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from features.hashing import strings
 from features.text import is_true
-from models.evaluation import decided, reliability, scored
+from models.evaluation import curve, decided, scored
 from pipeline.errors import InputError, StageError
 from pipeline.evaluate.examples import of_examples
 from pipeline.evaluate.judged import Judged, of_model, of_release, release_told
@@ -108,7 +108,7 @@ def _judgements(labels: pd.DataFrame, judged: Judged) -> dict[str, Any]:
         "learned_from": int(learned.sum()),
         "all": figures(everywhere),
         "not_learned_from": figures(~learned),
-        "reliability": reliability(share, probability),
+        "reliability": curve(share, probability),
         "domains": {name: figures(domain == name) for name in sorted(set(domain.tolist()))},
     }
 
@@ -141,7 +141,7 @@ def _corrections(labels: pd.DataFrame, judged: Judged) -> dict[str, Any]:
         "learned_from": int(learned.sum()),
         "all": figures(everywhere),
         "not_learned_from": figures(~learned),
-        "reliability": reliability(share, rows["p_correct"].to_numpy()),
+        "reliability": curve(share, rows["p_correct"].to_numpy()),
         "domains": {name: figures(domain == name) for name in sorted(set(domain.tolist()))},
     }
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.text import flat
+from models.fitted import Models
 from models.judge import judge
 from models.store import ModelFileError, loads
 from models.thresholds import Thresholds
-from models.training import Models, earlier_rows, wrong_gold
+from models.training_table import earlier_rows, wrong_gold
 from pipeline import storage
 from pipeline.errors import InputError, StageError
 from pipeline.explain.release import Release

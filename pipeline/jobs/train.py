@@ -18,7 +18,8 @@ from models.chain_fit import fit_chain
 from models.correction import DECIMALS
 from models.store import dumps
 from models.thresholds import Thresholds
-from models.training import certified_from, train, wrong_gold
+from models.training import train
+from models.training_table import certified_from, wrong_gold
 from pipeline import storage, tally
 from pipeline.errors import InputError
 from pipeline.gold import SUFFIXES, GoldFiles, merged, of_files

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from features.hashing import strings
 from features.said import READS as READS_SAID
 from features.signals import READS, SignalOptions, signals
+from models.fitted import Models
 from models.judge import TURN_READS, judge
 from models.review import Reviews
 from models.store import loads
 from models.thresholds import UNKNOWN
-from models.training import Models
 from pipeline import storage, tally
 from pipeline.transforms.counts import counts, domain_names
 from pipeline.transforms.threads import SideBySide

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from features.interpretation import flatten
 from features.lexicon import load
 from features.signals import signals
-from models.blame import frames
 from models.chain import Chain, ChainOptions, words_start
 from models.chain_fit import fit_chain
-from models.design import OF_CHAIN, candidate_table, turn_design
+from models.design import OF_CHAIN, candidate_table, frames, turn_design
 from models.edges import add_edges, count_edges, known_edges
 from models.judge import _interpretations, _sources
 from models.leading import leading_of
+from models.options import TrainOptions
 from models.reformulation import moves
 from models.store import dumps, loads
-from models.training import TrainOptions, train
+from models.training import train
 from schemas import EDGE, ELSEWHERE, FAILURE, SUCCESS
 from tests.models.calls import with_signals
 

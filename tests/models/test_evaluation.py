@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.evaluation import decided, reliability, scored
+from models.evaluation import curve, decided, scored
 
 
 def test_ranking_takes_the_majority_and_calibration_the_share():
@@ -32,8 +32,8 @@ def test_precision_and_recall_of_a_decision():
 
 def test_the_curve_has_parts_of_nearly_equal_size_lowest_first():
     p = np.linspace(0.0, 1.0, 45)
-    points = reliability((p > 0.5).astype(float), p)
+    points = curve((p > 0.5).astype(float), p)
     assert [point["rows"] for point in points] == [12, 11, 11, 11]
     assert points[0]["share"] == 0.0 and points[-1]["share"] == 1.0
     assert [point["probability"] for point in points] == sorted(point["probability"] for point in points)
-    assert reliability(np.ones(9), np.ones(9)) == []
+    assert curve(np.ones(9), np.ones(9)) == []

@@ -17,8 +17,10 @@ from models.design import Design, turn_design
 from models.judge import judge
 from models.labelling import majority, reads, votes, voting
 from models.metrics import ece, ece_floor
+from models.options import TrainOptions
 from models.store import dumps
-from models.training import TrainOptions, train, training_table
+from models.training import train
+from models.training_table import training_table
 from models.weak import FEW, weak_labels
 
 OPTIONS = TrainOptions(folds=2)

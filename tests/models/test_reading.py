@@ -16,13 +16,14 @@ from features.interpretation import hex_id
 from features.signals import signals
 from features.timeline import sort
 from models.boost import TrainingError
-from models.design import candidate_table
+from models.design import candidate_table, frames
 from models.folds import subject_folds
 from models.judge import judge
+from models.options import TrainOptions
 from models.reader import fit_reader, mean_reader
-from models.reading import NAMES, ReadingModel, ReadingTask, fit_reading, frames, turn_lessons, words
+from models.reading import NAMES, ReadingModel, ReadingTask, fit_reading, turn_lessons, words
 from models.store import dumps, loads
-from models.training import TrainOptions, train
+from models.training import train
 from schemas import GOLD
 
 FOLDS = 3

@@ -14,7 +14,7 @@ from features.timeline import sort
 from models.design import candidate_table, turn_design
 from models.judge import _interpretations, _sources, _supporting
 from models.prior import fit_prior
-from models.training import training_table
+from models.training_table import training_table
 from schemas import GOLD
 
 ROCK = interpretation("play", 0.5, genre="rock")

@@ -7,8 +7,10 @@ from calls import with_signals
 from models.boost import TrainingError
 from models.judge import judge
 from models.metrics import auc
+from models.options import TrainOptions
 from models.store import ModelFileError, dumps, loads
-from models.training import TrainOptions, train, training_table
+from models.training import train
+from models.training_table import training_table
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,16 @@ from build import interpretation, turns
 from features.said import said as said_of
 from features.signals import SignalOptions, signals
 from features.timeline import sort
-from models.design import CandidateTable, candidate_table
+from models.boost import TrainingError
+from models.design import OF_CHAIN, CandidateTable, candidate_table, frames
 from models.folds import subject_folds
 from models.judge import judge
+from models.options import TrainOptions
 from models.prior import fit_prior
 from models.store import dumps, loads
-from models.training import TrainOptions, train
+from models.training import train
 from models.wish_chain import WishChain
-from models.wish_words import WishWords, fit_words, frames_of, pooled, word_grams
+from models.wish_words import WishWords, fit_words, pooled, word_grams
 from models.wishes import NAMES, binned, fit_wishes, weak_defects, weak_rights, with_wishes
 from schemas import GOLD
 
@@ -172,7 +175,7 @@ def test_words_of_other_users_tell_what_a_silent_turn_meant() -> None:
     told = signals(sort(turns(*rows)))
     candidates = candidate_table(told)
     fold = subject_folds(told["subject_id"], 5)
-    said, frame = word_grams(pa.array(["lime please"] * len(users))), frames_of(told, candidates)
+    said, frame = word_grams(pa.array(["lime please"] * len(users))), frames(told, candidates)
     silent = candidates.turn % 4 == 0
     belief = np.where(candidates.entry == np.where(silent, 0, 1), 0.9, 0.05)
     words = fit_words(said, frame, candidates, belief, fold, 5)
@@ -182,17 +185,48 @@ def test_words_of_other_users_tell_what_a_silent_turn_meant() -> None:
     assert (told_by_words[candidates.entry == 0] < 0.5).all()
 
 
+def test_what_has_no_frame_is_no_frame_and_keeps_its_score() -> None:
+    """The chain's proposals stand in no turn's list, so their frames are not known: they are not one and the same."""
+    nbest = [interpretation("a", 0.6), interpretation("b", 0.4)]
+    users = [f"u{k:02d}" for k in range(20)]
+    told = signals(turns(*({"subject_id": u, "nbest": nbest, "executed": 0, "utterance": u} for u in users)))
+    candidates, fold = candidate_table(told), subject_folds(told["subject_id"], 5)
+    said = word_grams(pa.array(users))
+    proposed = candidates.entry == 1
+    candidates = replace(candidates, offset=np.where(proposed, OF_CHAIN, 0))
+    frame = frames(told, candidates)
+    assert not frame[proposed].any() and frame[~proposed].all()
+    words = fit_words(said, frame, candidates, np.full(len(frame), 0.5), fold, 5)
+    assert len(words.frames) == 1 and words.frames[0] == frame[0]
+    scores = np.where(proposed, 0.4, 0.6)
+    got = words.emission(said, frame, candidates, fold, scores)
+    assert (got[proposed] == 0.4).all() and (got[~proposed] == 1.0).all()
+
+
+def test_texts_are_read_alike_however_many_at_a_time(held: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, told, candidates, _, _ = held
+    said, fold = word_grams(said_of(table, told)["utterance"]), subject_folds(told["subject_id"], 5)
+    frame, scores = frames(told, candidates), np.full(len(candidates.turn), 0.4)
+    words = fit_words(said, frame, candidates, scores, fold, 5)
+    whole = words.emission(said, frame, candidates, fold, scores)
+    monkeypatch.setattr("models.wish_words.CHUNK", 7)
+    assert (words.emission(said, frame, candidates, fold, scores) == whole).all()
+    rows = zip(candidates.turn[:40], np.searchsorted(words.frames, frame[:40]), strict=True)
+    each = [words.read(said.counts[[said.text[turn]]], fold[turn])[0, at] for turn, at in rows]
+    assert whole[:40] == pytest.approx(np.array(each), abs=1e-12)
+
+
 def test_counts_of_words_by_value_and_each_fold_reads_the_others() -> None:
     table = turns(*({"nbest": [interpretation(i)], "executed": 0, "utterance": i} for i in ("a", "b")))
     told = signals(table)
     candidates = candidate_table(told)
     held = word_grams(pa.array(["a", "b"]))
-    words = fit_words(held, frames_of(told, candidates), candidates, np.array([1.0, 0.5]), np.array([0, 1]), 2)
+    words = fit_words(held, frames(told, candidates), candidates, np.array([1.0, 0.5]), np.array([0, 1]), 2)
     assert words.turns.sum() == pytest.approx(1.5)
     assert words.counts.sum(axis=2).sum() == pytest.approx(held.counts[0].sum() + 0.5 * held.counts[1].sum(), abs=1e-3)
     # Fold 0 knows what fold 1 said alone: b, which it takes anything for.
     b = int(np.flatnonzero(words.turns[1] > 0)[0])
-    assert words.read(held, np.array([0, 0]))[:, b].min() > 0.5
+    assert words.read(held.counts, 0)[:, b].min() > 0.5
     again = WishWords.from_plain(words.plain())
     assert (again.counts == words.counts).all()
     assert (again.frames == words.frames).all()
@@ -213,3 +247,9 @@ def test_models_by_words_want_them_and_come_back_from_their_file(held: tuple) ->
     again = loads(dumps(models))
     assert again.defect_id == models.defect_id
     assert judge(table, told, again)[0].equals(judge(table, told, models)[0])
+
+
+def test_a_log_without_interpretations_has_no_wishes_and_says_so() -> None:
+    told = signals(sort(turns(*({"subject_id": f"u{k:02d}", "utterance": "lime"} for k in range(30)))))
+    with pytest.raises(TrainingError, match=r"no turn has an interpretation.*train\.weak_from = functions"):
+        train(told, GOLD.empty(), TrainOptions(weak_from="wishes"))

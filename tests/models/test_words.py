@@ -12,8 +12,9 @@ from models.design import turn_design
 from models.folds import subject_folds
 from models.judge import judge
 from models.metrics import auc
+from models.options import TrainOptions
 from models.store import dumps, loads
-from models.training import TrainOptions, train
+from models.training import train
 from models.words import NAMES, WordsModel, fit_words
 
 
@@ -66,7 +67,7 @@ def test_what_is_judged_is_what_the_booster_s_own_fold_was_given():
     table, label, fold = some()
     model, columns = fit_words(table, label, np.ones(len(label)), fold, 5)
     given = np.stack([columns[k].values for k in range(5)])[fold, np.arange(len(fold))]
-    np.testing.assert_allclose(model.columns(table, fold).values, given, atol=0.01)
+    np.testing.assert_array_equal(model.columns(table, fold).values, given)
 
 
 def test_rows_of_no_weight_are_not_learned_from():
@@ -130,3 +131,15 @@ def test_a_model_with_words_asks_for_them():
     _, signals, gold = with_signals()
     with pytest.raises(ValueError, match=r"train\.words wants"):
         train(signals, gold, TrainOptions(words=True))
+
+
+def test_the_words_of_wishes_are_not_worked_out_for_a_model_that_does_not_hear_them(monkeypatch):
+    turns, signals, gold = with_signals()
+    models = train(signals, gold, TrainOptions(words=True), said=said(turns, signals))
+
+    def asked(_):
+        raise AssertionError("grams with letter sequences, which cost most, and nobody reads them")
+
+    monkeypatch.setattr("models.judge.word_grams", asked)
+    assert models.reads_words and not models.hears_wishes
+    assert judge(turns, signals, models)[0].num_rows == turns.num_rows

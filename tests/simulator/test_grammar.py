@@ -1,5 +1,6 @@
 import random
 
+import numpy as np
 import pytest
 
 from simulator.grammar import Grammar
@@ -71,6 +72,19 @@ def test_a_book_has_several_ways_to_say_a_wish_and_one_to_set_it_right(grammar: 
         assert all(slots[f.name] == f.value for s in group for f in s.slots)
     assert len({w.domain for w in book.wishes[: book.requests]}) >= 10
     assert book.popularity.sum() == pytest.approx(1.0) and not book.popularity[book.requests :].any()
+
+
+def test_a_wish_that_no_other_walk_says_again_keeps_the_sentence_that_it_was_heard_in(grammar: Grammar):
+    # Among this seed's wishes is one of many optional slots.
+    book = phrase_book(grammar, load(), wishes=3_000, seed=11)
+    alone = np.flatnonzero(np.diff(book.offsets)[: book.requests] == 2)
+    assert (np.diff(book.offsets) >= 2)[: book.requests].all() and len(alone)
+    for wish in alone.tolist():
+        plain, corrects = book.sentences[book.offsets[wish] : book.offsets[wish + 1]]
+        assert plain.template != CORRECTION and corrects.template == CORRECTION
+        assert corrects.text.endswith(plain.text)
+        spoken = {f.name: f.value for f in plain.slots}
+        assert spoken.items() <= dict(book.wishes[wish].slots).items()
 
 
 def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):

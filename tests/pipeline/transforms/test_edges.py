@@ -19,7 +19,8 @@ from models.chain import ChainOptions
 from models.chain_fit import fit_chain
 from models.edges import add_edges
 from models.judge import judge
-from models.training import TrainOptions, train
+from models.options import TrainOptions
+from models.training import train
 from pipeline import storage
 from pipeline.jobs.context import LOCAL_RUNNER
 from pipeline.transforms.chain import CountEdges, KnownEdges
