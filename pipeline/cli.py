@@ -209,6 +209,8 @@ def _audit(arguments: argparse.Namespace, beam_args: list[str]) -> int:
         raise ConfigError(
             f"audit: --n {arguments.n}: at least {options.smallest} is wanted, or some turns have no chance"
         )
+    if arguments.read and (arguments.to or arguments.form):
+        raise ConfigError("audit: --read draws nothing, so --to and --form have no place beside it")
     if arguments.read:
         found, text = read_audit(out, arguments.read), figures_text
     else:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pipeline import storage
 from pipeline.errors import InputError
 from pipeline.inputs import find
-from pipeline.labels import as_they_are, checked
+from pipeline.labels import NEEDED, as_they_are, checked
 from pipeline.readers.stream import bare_suffix, decompress, open_stored
 from pipeline.transforms.ingest import last_read, numbered
 from schemas import GOLD
@@ -88,7 +88,7 @@ def _table(path: str, uri: str) -> pa.Table:
         held = as_they_are(table, uri)
         return checked(table.to_pylist(), uri) if held is None else held
     text = data.decode("utf-8-sig", "replace")
-    return checked(_sheet(text) if suffix == ".csv" else _lines(text, uri), uri)
+    return checked(_sheet(text, uri) if suffix == ".csv" else _lines(text, uri), uri)
 
 
 def _content(path: str, uri: str) -> bytes:
@@ -103,14 +103,24 @@ def _content(path: str, uri: str) -> bytes:
     return data
 
 
-def _sheet(text: str) -> list[dict[str, Any]]:
+def _sheet(text: str, uri: str) -> list[dict[str, Any]]:
     rows = csv.DictReader(io.StringIO(text, newline=""))
-    return [{k: v for k, v in row.items() if v not in (None, "")} for row in rows]
+    try:
+        missing = [name for name in NEEDED if rows.fieldnames and name not in rows.fieldnames]
+        if missing:
+            raise InputError(
+                f"--gold {uri}: no column {', '.join(missing)}, found {', '.join(rows.fieldnames or [])[:200]}; "
+                "UTF-8 with commas, and the columns of gold in its first line are wanted"
+            )
+        return [{k: v for k, v in row.items() if v not in (None, "")} for row in rows]
+    except csv.Error as error:
+        raise InputError(f"--gold {uri}: line {rows.line_num} is not CSV ({error}); is a quote left open?") from None
 
 
 def _lines(text: str, uri: str) -> list[dict[str, Any]]:
     out = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Not splitlines: an id or a value may hold U+2028 and other separators, which JSON leaves as they are.
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
                 out.append(json.loads(line))

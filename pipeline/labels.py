@@ -22,7 +22,7 @@ from features.text import flat, is_true
 from pipeline.errors import InputError
 from schemas import GOLD, GOLD_DEFINITIONS, INTERPRETATION, SOURCE
 
-_NEEDED: Final = ("turn_id", "definition", "value")
+NEEDED: Final = ("turn_id", "definition", "value")
 _CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")
 _RIGHT: Final = "right_interpretation"
 
@@ -45,7 +45,7 @@ def as_they_are(table: pa.Table, uri: str) -> pa.Table | None:
 
     None where any may not be: the rows are then looked at one by one, which takes longer and says which it is.
     """
-    if not set(_NEEDED) <= set(table.column_names) or _naive(table):
+    if not set(NEEDED) <= set(table.column_names) or _naive(table):
         return None
     try:
         held = {f.name: _column(table, f) for f in GOLD.schema if f.name != "read_from"}
@@ -88,7 +88,7 @@ def _label(row: Any, uri: str, number: int) -> dict[str, Any]:
     """One row as GOLD has it; the candidate may still be missing."""
     if not isinstance(row, dict):
         raise _refused(uri, number, "", "an object with the columns of gold is wanted", row)
-    for name in _NEEDED:
+    for name in NEEDED:
         if row.get(name) is None or row.get(name) == "":
             raise _refused(uri, number, name, "a value is wanted", row.get(name))
     definition, candidate = row["definition"], row.get("candidate_id")

@@ -1,8 +1,12 @@
-"""Property tests say whether code is right, not how busy the machine is."""
+"""Tests say whether code is right, not how busy the machine is."""
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
 
+# As the command does (`pipeline.cli`), before anything loads OpenMP: threads that wait sleep.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 settings.register_profile("afterword", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("afterword")

@@ -15,12 +15,10 @@ from typing import Final
 import numpy as np
 
 from bench.loop.corpus import TEST_FOLD, load
-from bench.loop.experiment import Loop, one_seed, weeks
+from bench.loop.experiment import Found, Loop, one_seed, weeks
 from bench.loop.nlu import features
 from bench.loop.score import is_worse, rises
 
-# Figures of a seed, then errors by domain before and after.
-Found = tuple[dict[str, float], dict[str, float], dict[str, float]]
 # Not those that anything was chosen with (101 and 102, on another fold).
 SEEDS: Final = (1, 2, 3, 4, 5)
 
@@ -36,22 +34,28 @@ def figures(data: Path, test_fold: int = TEST_FOLD, seeds: tuple[int, ...] = SEE
 
 def seed_figures(loop: Loop) -> Found:
     """Figures of one seed, and its errors by domain before and after."""
-    once, before, after = one_seed(loop)
-    return once | weeks(loop), before, after
+    once, *errors = one_seed(loop)
+    return once | weeks(loop), *errors
 
 
 def summary(found: list[Found]) -> dict[str, float]:
     """Means over the seeds, their spread as `.std`, and the domains."""
-    each = [one for one, _, _ in found]
+    each = [one for one, *_ in found]
     out = {key: float(np.mean([f[key] for f in each])) for key in each[0]}
     out |= {f"{key}.std": float(np.std([f[key] for f in each], ddof=min(1, len(each) - 1))) for key in each[0]}
-    return out | _domains([before for _, before, _ in found], [after for _, _, after in found])
+    before, after, alone = ([errors[k] for errors in found] for k in (1, 2, 3))
+    return out | _domains(before, after) | {"baseline.domains_worse": float(_worse(before, alone))}
+
+
+def _worse(before: list[dict[str, float]], after: list[dict[str, float]]) -> int:
+    """Domains whose rise is proved over the seeds."""
+    return sum(is_worse(rise) for rise in rises(before, after).values())
 
 
 def _domains(before: list[dict[str, float]], after: list[dict[str, float]]) -> dict[str, float]:
     """Errors by domain, and how many domains are worse: proved over the seeds, and on average in one seed."""
     rise = rises(before, after)
-    out = {"domains": float(len(rise)), "domains_worse": float(sum(is_worse(r) for r in rise.values()))}
+    out = {"domains": float(len(rise)), "domains_worse": float(_worse(before, after))}
     out["domains_risen"] = float(np.mean([[r[k] > 0 for r in rise.values()] for k in range(len(before))])) * len(rise)
     for name in rise:
         out[f"domain.{name}.error.before"] = float(np.mean([errors[name] for errors in before]))

@@ -25,13 +25,21 @@ def read_answers(paths: Iterable[str]) -> list[Answer]:
     """
     out: list[Answer] = []
     for path, uri in named(list(paths)).items():
-        if not storage.exists(path):
-            raise InputError(f"--read {path}: no such file; name the files that the raters filled or the tool exported")
         try:
-            out += _read(storage.read_bytes(path), uri)
+            out += _read(_stored(path), uri)
         except Misread as error:
             raise InputError(f"--read {error}. Mend it and read all files again; nothing was taken over") from None
     return out
+
+
+def _stored(path: str) -> bytes:
+    wanted = "name the files that the raters filled or the tool exported"
+    if not storage.exists(path):
+        raise InputError(f"--read {path}: no such file; {wanted}")
+    try:
+        return storage.read_bytes(path)
+    except OSError as error:
+        raise InputError(f"--read {path}: {error.strerror or error}; {wanted}") from None
 
 
 def named(paths: list[str]) -> dict[str, str]:

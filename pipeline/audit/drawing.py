@@ -16,7 +16,7 @@ from pipeline.audit import argilla, label_studio, lines, sheet
 from pipeline.audit.forms import Write
 from pipeline.audit.population import Population, population
 from pipeline.audit.tasks import Task, tasks
-from pipeline.errors import InputError, StageError
+from pipeline.errors import ConfigError, InputError, StageError
 from pipeline.explain.release import Release, open_release
 from pipeline.explain.tables import StageTables
 from pipeline.workspace import Workspace
@@ -70,7 +70,7 @@ def draw_audit(out: str, options: AuditOptions, to: str | None, forms: tuple[str
     Returns
     -------
     dict
-        The design, as `audit.json` holds it, with `folder` and `files` that were written.
+        The design, as `audit.json` holds it, with `out`, `folder` and `files` that were written.
 
     Raises
     ------
@@ -78,6 +78,8 @@ def draw_audit(out: str, options: AuditOptions, to: str | None, forms: tuple[str
         If the stages' tables are not those of the release.
     InputError
         If there is no turn to draw.
+    ConfigError
+        If forms with other content lie where these would be written.
     """
     release = open_release(out, None)
     tables = StageTables(Workspace(out))
@@ -90,13 +92,25 @@ def draw_audit(out: str, options: AuditOptions, to: str | None, forms: tuple[str
     judged = _tasks(tables, drawn)
     design = _design(release, held, drawn, options)
     folder = audit_folder(out, drawn.audit_id)
+    made = {k: v for form in forms for k, v in FORMS[form](drawn.audit_id, judged).items()}
+    written = {storage.join(to or folder, name): data for name, data in made.items()}
+    _keep_answers(written)
     storage.write_table(storage.join(folder, SAMPLE), _sample(drawn, judged))
     storage.write_bytes(storage.join(folder, DESIGN), storage.readable_json(design))
-    target = to or folder
-    written = {k: v for form in forms for k, v in FORMS[form](drawn.audit_id, judged).items()}
-    for name, data in written.items():
-        storage.write_bytes(storage.join(target, name), data)
-    return design | {"folder": folder, "files": [storage.join(target, name) for name in written]}
+    for path, data in written.items():
+        storage.write_bytes(path, data)
+    return design | {"out": out, "folder": folder, "files": list(written)}
+
+
+def _keep_answers(written: dict[str, bytes]) -> None:
+    """Refuse to write over a form that is not as it would be drawn: people's work may be in it."""
+    held = [path for path, data in written.items() if storage.exists(path) and storage.read_bytes(path) != data]
+    if held:
+        others = f" and {len(held) - 1} more" if len(held) > 1 else ""
+        raise ConfigError(
+            f"audit: {held[0]}{others} is there and may hold answers, so nothing was written; read it with --read, "
+            "move it away, or give another --to"
+        )
 
 
 def _draw(held: Population, release_id: str, options: AuditOptions) -> Drawn:

@@ -29,7 +29,7 @@ def figures(design: dict[str, Any], sample: pa.Table, said: dict[tuple[str, str]
     sample : pyarrow.Table
         AUDIT_SAMPLE rows.
     said : dict
-        As `pipeline.audit.answers.collect` gives it.
+        As `pipeline.audit.said.collect` gives it.
     """
     strata = design["strata"]
     domain = np.array([s["domain"] for s in strata], dtype=object)

@@ -41,7 +41,8 @@ def read(data: bytes, uri: str) -> Iterator[Answer]:
     Misread
         If a line is not such a task, or an answer none of the choices.
     """
-    for position, line in enumerate(data.decode("utf-8-sig", "replace").splitlines(), start=1):
+    # Not splitlines: a text may hold U+2028 and other separators, which JSON leaves as they are.
+    for position, line in enumerate(data.decode("utf-8-sig", "replace").split("\n"), start=1):
         if not line.strip():
             continue
         try:

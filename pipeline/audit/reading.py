@@ -43,7 +43,7 @@ def read_audit(out: str, paths: Sequence[str]) -> dict[str, Any]:
     storage.write_table(path, GOLD.conform(gold))
     target = storage.join(audit_folder(out, audit_id), FIGURES)
     storage.write_bytes(target, storage.readable_json(found))
-    return found | {"gold": path, "figures": target}
+    return found | {"out": out, "gold": path, "figures": target}
 
 
 def _design(out: str, audit_id: str) -> dict[str, Any]:

@@ -37,14 +37,12 @@ def drawn_text(design: dict[str, Any]) -> str:
         "",
     )
     files = [f"form      {path}" for path in design["files"]]
-    return "\n".join([*lines, "", f"design    {design['folder']}", *files, "", *_next()])
+    return "\n".join([*lines, "", f"design    {design['folder']}", *files, "", *_next(design["out"])])
 
 
-def _next() -> list[str]:
-    return wrapped(
-        "have people judge it (each rater a copy, or all in the tool), then: afterword audit --out OUT --read FILE ...",
-        "next      ",
-    )
+def _next(out: str) -> list[str]:
+    people = "have people judge it (each rater a copy, or all in the tool)"
+    return wrapped(f"{people}, then: afterword audit --out {out} --read FILE ...", "next      ")
 
 
 def _left_out(design: dict[str, Any]) -> str:
@@ -84,11 +82,11 @@ def figures_text(found: dict[str, Any]) -> str:
         "are right; no interval: all were judged"
     )
     written = [f"gold      {found['gold_rows']:,} labels in {found['gold']}", f"figures   {found['figures']}"]
-    return "\n".join([*lines, *wrapped(note, ""), "", *written, "", *_then()])
+    return "\n".join([*lines, *wrapped(note, ""), "", *written, "", *_then(found["out"])])
 
 
-def _then() -> list[str]:
-    return wrapped("the next `afterword train` (or run --from train) learns from these labels", "next      ")
+def _then(out: str) -> list[str]:
+    return wrapped(f"afterword run --from train --out {out} learns from these labels", "next      ")
 
 
 def _row(name: str, figures: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pipeline.audit.forms import Answer, Files, Misread, answered
@@ -27,6 +27,8 @@ _COLUMNS: Final = (
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 # Programs of other countries write other separators.
 _SEPARATORS: Final = (",", ";", "\t")
+# Characters of a first line that a message shows.
+_SHOWN: Final = 200
 
 
 def write(name: str, tasks: list[Task]) -> Files:
@@ -57,10 +59,21 @@ def read(data: bytes, uri: str) -> Iterator[Answer]:
     head = text.split("\n", 1)[0]
     separator = max(_SEPARATORS, key=head.count)
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
-    missing = [name for name in ("task_id", WRONG) if name not in (rows.fieldnames or [])]
+    try:
+        _all_there(rows.fieldnames or [], uri)
+        for row in rows:
+            for question in (WRONG, RIGHT):
+                rater, at = row.get("rater") or uri, row.get("answered_at")
+                yield from answered(row.get(question), row["task_id"], question, rater, at, uri, rows.line_num)
+    except csv.Error as error:
+        raise Misread(f"{uri}:{rows.line_num}: not CSV ({error}); is a quote left open?") from None
+
+
+def _all_there(found: Sequence[str], uri: str) -> None:
+    missing = [name for name in ("task_id", WRONG) if name not in found]
     if missing:
-        raise Misread(f"{uri}:1: no column {', '.join(missing)}; keep the first line of the sheet as it was written")
-    for row in rows:
-        for question in (WRONG, RIGHT):
-            rater, at = row.get("rater") or uri, row.get("answered_at")
-            yield from answered(row.get(question), row["task_id"], question, rater, at, uri, rows.line_num)
+        shown = ", ".join(found)[:_SHOWN] or "none"
+        raise Misread(
+            f"{uri}:1: no column {', '.join(missing)}, found {shown}; keep the first line of the sheet as it was "
+            "written, and save it as CSV in UTF-8"
+        )

@@ -41,7 +41,7 @@ def evaluate(out: str, gold: list[str], release: str | None = None, model: str |
     Raises
     ------
     InputError
-        If there is no label, or one that cannot be right.
+        If there is no label, none of a turn of the run, or one that cannot be right.
     StageError
         If the stages' tables are missing, and nothing can be told of the release alone.
     """
@@ -53,6 +53,11 @@ def evaluate(out: str, gold: list[str], release: str | None = None, model: str |
     right = frame[frame["definition"] == RIGHT]
     held = None if model else open_release(out, release)
     judged, gone = _judged(out, held, model, labelled, bool(len(right)))
+    if judged and not judged.judgements.num_rows:
+        raise InputError(
+            f"--gold {' '.join(gold)}: none of the {len(labelled):,} turns with a label is in the {judged.turns:,} of "
+            f"{out} (the first is {labelled[0].as_py()!r}); turn_id must be the log's own"
+        )
     definitions = [name for name in GOLD_DEFINITIONS if judged and (frame["definition"] == name).any()]
     return {
         "judged_by": judged.told if judged else release_told(held) if held else {},

@@ -43,8 +43,9 @@ def render(told: dict[str, Any]) -> str:
 
 
 def _limit(threshold: dict[str, Any]) -> str:
-    own = len(threshold.get("domains") or {})
-    return f"p >= {threshold['value']:.2f}" + (f" ({own} domain{'s' * (own > 1)} by their own)" if own else "")
+    values = [held["value"] for held in (threshold.get("domains") or {}).values()]
+    other = sum(value != threshold["value"] for value in values)
+    return f"p >= {threshold['value']:.2f}" + (f" ({other} of {len(values)} domains at another)" if other else "")
 
 
 def _turns(turns: int | None) -> str:

@@ -158,14 +158,23 @@ def test_errors_by_domain_and_their_rise() -> None:
 
 def test_the_loop_runs_to_its_end_and_the_oracle_is_best() -> None:
     loop = Loop(CORPUS, 1, 1)
-    once, before, after = one_seed(loop)
+    once, *errors = one_seed(loop)
+    before, after, alone = errors
     found = once | weeks(loop, 2)
     assert found["accuracy.before"] < found["accuracy.oracle"]
     assert found["turns"] >= len(loop.cut.traffic)
     assert found["confirmations"] > 0
-    assert all(0.0 <= found[f"round{k}.accuracy"] <= 1.0 for k in (1, 2))
-    assert set(before) == set(after) == {"alarm", "light", "music"}
-    figures = bench_loop.summary([(found, before, after), (found, before, after)])
+    assert all(0.0 <= found[f"round{k}.{arm}accuracy"] <= 1.0 for k in (1, 2) for arm in ("", "baseline."))
+    assert set(before) == set(after) == set(alone) == {"alarm", "light", "music"}
+    assert found["baseline.oracle_share"] == max(
+        found[f"baseline.{arm}.oracle_share"] for arm in ("self_training", "self_training_sure")
+    )
+    gained = round((found["accuracy.after"] - found["accuracy.before"]) * len(loop.cut.test))
+    assert found["win"] - found["loss"] == gained
+    # A domain that a seed makes worse by all its rows is proved worse by two seeds alike, under its own key.
+    lost = dict.fromkeys(before, 1.0)
+    figures = bench_loop.summary([(found, before, after, lost), (found, before, after, lost)])
+    assert figures["baseline.domains_worse"] == 3.0
     assert figures["accuracy.after"] == found["accuracy.after"]
     assert figures["accuracy.after.std"] == 0.0
     assert figures["domains"] == 3.0

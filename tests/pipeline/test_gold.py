@@ -212,3 +212,25 @@ def test_a_label_that_cannot_be_right_ends_with_3_before_anything_is_done(
 def test_labels_are_given_to_ingest(released: Path, capsys: Any):
     assert afterword("run", "--out", released, "--from", "train", "--gold", "x.jsonl") == 2
     assert "run from there, or copy the file to" in capsys.readouterr().err
+
+
+def test_a_separator_of_lines_within_a_value_is_no_end_of_a_line(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(WRONG | {"turn_id": "t\u20281"}, ensure_ascii=False) + "\n")
+    assert read_gold([str(path)]).table["turn_id"].to_pylist() == ["t\u20281"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "turn;definition;value\nt1;breakdown;1\n",
+            "no column turn_id, definition, value, found turn;definition;value",
+        ),
+        ('turn_id,definition,value\nt1,breakdown,"' + "1" * 200_000, "line .* is not CSV"),
+    ],
+)
+def test_a_sheet_that_cannot_be_read_says_what_was_found(text: str, says: str, tmp_path: Path):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=says):
+        read_gold([str(tmp_path / "a.csv")])

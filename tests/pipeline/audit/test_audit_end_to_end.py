@@ -128,6 +128,17 @@ def test_the_same_draw_again_is_the_same_and_another_seed_draws_others(
     assert len(turns & {row["turn_id"] for row in sample}) < 150
 
 
+def test_forms_that_people_have_filled_are_not_written_over(simulated: Path, drawn: Path, tmp_path: Path, capsys: Any):
+    out = copy(simulated / "out", tmp_path / "out")
+    sheet = out / "audits" / drawn.name / "tasks.csv"
+    sheet.write_bytes(sheet.read_bytes() + b"filled")
+    before = tree(out)
+    assert afterword("audit", "--out", out, "--n", 300) == 2
+    assert "tasks.csv is there and may hold answers" in capsys.readouterr().err
+    assert tree(out) == before
+    assert afterword("audit", "--out", out, "--n", 300, "--to", tmp_path / "forms") == 0
+
+
 def test_a_task_shows_the_turn_in_its_dialog_and_not_what_was_decided(simulated: Path, drawn: Path):
     tasks = [json.loads(line) for line in (drawn / "tasks.jsonl").read_text().splitlines()]
     turns = {row["turn_id"]: row for row in pq.read_table(simulated / "out/stages/ingest/turns").to_pylist()}
@@ -235,6 +246,13 @@ def test_definitions_are_not_mixed_and_labels_that_join_nothing_are_counted(
     assert told["breakdown"]["all"]["auc"] is None
 
 
+def test_labels_of_another_log_are_refused(simulated: Path, tmp_path: Path, capsys: Any):
+    path = tmp_path / "people.jsonl"
+    path.write_text('{"turn_id": "nobody\'s", "definition": "breakdown", "value": 1.0}\n')
+    assert afterword("evaluate", "--out", simulated / "out", "--gold", path) == 3
+    assert "none of the 1 turns with a label is in the 4,000" in capsys.readouterr().err
+
+
 def _meant(row: dict[str, Any]) -> tuple[Any, ...]:
     """Domain, intent and slots, however they are written down."""
     slots = sorted((slot["name"], slot["value"].lower()) for slot in row["slots"])
@@ -290,6 +308,7 @@ def test_the_next_training_learns_from_the_answers(simulated: Path, read: dict[s
         (("audit", "--n", "11"), 2, "at least 12"),
         (("audit", "--form", "paper"), 2, "invalid choice"),
         (("audit", "--read", "none.csv"), 3, "no such file"),
+        (("audit", "--read", "none.csv", "--form", "csv"), 2, "draws nothing"),
         (("evaluate",), 2, "--gold"),
         (("evaluate", "--gold", "none.csv"), 3, "none.csv: no file to read"),
         (("evaluate", "--gold", "x", "--release", "a", "--model", "b"), 2, "not allowed with"),

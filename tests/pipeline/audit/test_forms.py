@@ -57,6 +57,30 @@ def test_lines_have_a_place_for_each_answer_and_read_back():
     assert answers[2].place == f"a.jsonl:2 {RIGHT}"
 
 
+def test_a_text_with_a_separator_of_lines_stays_one_line():
+    odd = Task("abc-0001", "t1", [("user", "play\u2028jazz\x85now\x0b")], "play\u2028jazz", "music/play", NONE, None)
+    data = lines.write("abc", [odd])["tasks.jsonl"].replace(
+        b'"wrong_interpretation": null', b'"wrong_interpretation": "no"'
+    )
+    assert told(lines.read(data, "a.jsonl")) == [("abc-0001", WRONG, "no", "a.jsonl")]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (
+            b"task_id,wrong,rater\nabc-0001,yes,ann\n",
+            "a.csv:1: no column wrong_interpretation, found task_id, wrong, rater",
+        ),
+        (b"", "a.csv:1: no column task_id, wrong_interpretation, found none"),
+        (b'task_id,wrong_interpretation\nabc-0001,"' + b"y" * 200_000, "not CSV"),
+    ],
+)
+def test_a_sheet_that_is_none_says_what_was_found(data: bytes, says: str):
+    with pytest.raises(Misread, match=says):
+        list(sheet.read(data, "a.csv"))
+
+
 def test_no_cell_of_a_sheet_is_a_formula():
     rows = list(csv.reader(io.StringIO(sheet.write("abc", TASKS)["tasks.csv"].decode("utf-8-sig"), newline="")))
     assert rows[0][:2] == ["task_id", "turn_id"] and len(rows) == 3

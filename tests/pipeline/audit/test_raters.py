@@ -152,3 +152,8 @@ def test_files_of_several_forms_are_read_together(tmp_path: Path):
     (tmp_path / "b.json").write_text(json.dumps([record]))
     said = collect(read_answers([str(tmp_path / "a.csv"), str(tmp_path / "b.json")]), SAMPLE)
     assert said["abc-0001", WRONG].share == 0.5
+
+
+def test_a_folder_is_no_file_of_answers(tmp_path: Path):
+    with pytest.raises(InputError, match=r"Is a directory; name the files"):
+        read_answers([str(tmp_path)])

@@ -38,6 +38,7 @@ def test_the_table_fits_a_terminal_and_begins_with_all_turns():
         "all": row,
         "domains": {"a domain with a very long name": row, "small": row | {"turns": 5}},
         "gold_rows": 9,
+        "out": "out",
         "gold": "g",
         "figures": "f",
     }
