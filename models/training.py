@@ -18,7 +18,6 @@ from features.grams import Grams
 from features.hashing import hash64, strings
 from features.interpretation import hex_id
 from models.boost import TrainingError, at_once
-from models.certify import estimate, estimate_each
 from models.chain import Chain
 from models.correction import (
     CorrectionModel,
@@ -71,12 +70,13 @@ class TrainOptions:
         Weight of a row labelled by functions where others have gold: ten say as much as three people.
     precision : float
         Wished precision of both decisions, in each domain whose gold allows to prove it.
-    margin : float
-        Least lead (delta) of an accepted candidate over every other.
     certify_share : float
         Latest share of the gold turns, kept out of training to prove the thresholds on.
-    weak_threshold, weak_tau : float
-        Thresholds where there is too little gold to tell: never certified.
+    weak_threshold : float
+        Least p(defect) of a defect where there is too little gold to tell: never certified.
+    weak_tau : float
+        Least lead of an accepted candidate (its p(correct) less that of the likeliest other one) where there is too
+        little gold to tell: never certified.
     weak_from : str
         Labels without gold: `functions` (labelling functions and the interpreter's doubt, `models.weak`), `wishes` (the
         interpreter's scores and how users of this log react, `models.wishes`), or `words` (wishes, and what other
@@ -100,10 +100,9 @@ class TrainOptions:
     labels: str = "both"
     weak_weight: float = 0.3
     precision: float = 0.90
-    margin: float = 0.2
     certify_share: float = 0.3
     weak_threshold: float = 0.5
-    weak_tau: float = 0.6
+    weak_tau: float = 0.56
     correction_rows: int = 30_000
     weak_from: str = FUNCTIONS
     words: bool = False
@@ -143,8 +142,7 @@ class Models:
     @cached_property
     def correction_id(self) -> str:
         """SHA-256 of all that a correction follows from, the defect model among it."""
-        corrects = {"correction": self.correction.plain(), "tau": asdict(self.tau), "margin": self.options.margin}
-        return _digest(self._of_defect | corrects)
+        return _digest(self._of_defect | {"correction": self.correction.plain(), "tau": asdict(self.tau)})
 
     @property
     def _of_defect(self) -> dict[str, object]:
@@ -429,14 +427,14 @@ def _scored(table: TrainingTable, score: F64, truth: F64, may: Mask) -> Scored:
 
 def _defect_threshold(table: TrainingTable, p_defect: F64, options: TrainOptions) -> Thresholds:
     rows = _scored(table, p_defect, table.wrong, np.ones(len(table.early), bool))
-    return fit_thresholds(rows, options.precision, options.weak_threshold, estimate)
+    return fit_thresholds(rows, options.precision, options.weak_threshold)
 
 
 def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, options: TrainOptions) -> Thresholds:
-    """Tau over the alternatives that would be accepted at it."""
+    """Tau, a lead, over the alternatives that would be accepted at it."""
     choice = best_alternative(table.candidates, p_correct, len(table.early))
-    may = eligible(table.candidates, choice, is_defect, options.margin)
+    may = eligible(table.candidates, choice, is_defect)
     # The last entry stands for turns without an alternative, whose row is -1.
     truth = np.append(table.right, np.nan)[choice.row]
-    rows = _scored(table, choice.probability, truth, may)
-    return fit_thresholds(rows, options.precision, options.weak_tau, estimate_each)
+    rows = _scored(table, choice.margin, truth, may)
+    return fit_thresholds(rows, options.precision, options.weak_tau)

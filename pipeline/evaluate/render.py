@@ -24,7 +24,7 @@ def render(told: dict[str, Any]) -> str:
     thresholds = by["thresholds"]
     lines = [
         "",
-        f"{name}{_turns(told['turns'])}; defect at {_limit(thresholds['defect'])}, correction at "
+        f"{name}{_turns(told['turns'])}; defect at p {_limit(thresholds['defect'])}, correction at lead "
         f"{_limit(thresholds['correction'])}; learned from {by['training']['labels']}",
         *(f"gold      {f['uri']}: {f['labels']:,} labels" for f in told["gold"]),
     ]
@@ -44,7 +44,7 @@ def render(told: dict[str, Any]) -> str:
 
 def _limit(threshold: dict[str, Any]) -> str:
     own = len(threshold.get("domains") or {})
-    return f"p >= {threshold['value']:.2f}" + (f" ({own} domain{'s' * (own > 1)} by their own)" if own else "")
+    return f">= {threshold['value']:.2f}" + (f" ({own} domain{'s' * (own > 1)} by their own)" if own else "")
 
 
 def _turns(turns: int | None) -> str:
