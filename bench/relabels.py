@@ -12,12 +12,14 @@ from models.calibration import fit_beta
 from models.certify import estimate
 from models.correction import best_alternative
 from models.design import CandidateTable
+from models.training import TrainOptions
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 PRECISION: Final = 0.90
+LEAST_CORRECT: Final = TrainOptions().least_correct
 # No cut passes: nothing is relabelled.
 NEVER: Final = 2.0
 
@@ -83,7 +85,7 @@ class Relabels:
 def relabels(truth: Truth, scores: list[F64], by_lead: bool = True) -> Relabels:
     """Relabels at the threshold that each fold's training part chose for the wished precision.
 
-    As in the product the lead of a turn's best alternative decides; see `models.correction.eligible`.
+    As in the product the lead of a turn's best alternative decides, if its p(correct) is the least; see `models.correction.eligible`.
 
     Parameters
     ----------
@@ -101,7 +103,8 @@ def relabels(truth: Truth, scores: list[F64], by_lead: bool = True) -> Relabels:
     for k, score in enumerate(scores):
         chosen = best_alternative(table, score, len(truth.scored))
         decides, choose = (chosen.margin, estimate) if by_lead else (chosen.probability, estimate_each)
-        may = truth.scored & (chosen.row >= 0) & ((chosen.margin > 0) | (not by_lead))
+        leads = (chosen.margin > 0) & (chosen.probability >= LEAST_CORRECT)
+        may = truth.scored & (chosen.row >= 0) & (leads | (not by_lead))
         known = may & (fold != k)
         cut = choose(decides[known], truth.right[chosen.row[known]], PRECISION, NEVER)
         accepted = np.flatnonzero(may & (fold == k) & (decides >= cut))

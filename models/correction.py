@@ -206,15 +206,15 @@ def best_alternative(table: CandidateTable, probability: F64, turns: int) -> Cho
     return Choice(row, best, margin)
 
 
-def eligible(table: CandidateTable, choice: Choice, is_defect: Mask) -> Mask:
+def eligible(table: CandidateTable, choice: Choice, is_defect: Mask, least_correct: float) -> Mask:
     """Turns whose best alternative is accepted if its lead reaches tau, shape (n,).
 
-    The turn is defective, the alternative is likelier than every other candidate, and the later turns that support it,
-    the first and the one it was taken from, where there are any, are not defective themselves. It is the lead that
-    decides and not p(correct): several readings of a turn may be right, and to replace one right reading by another
-    corrects nothing. A lead of tau also says that p(correct) is tau at least.
+    The turn is defective, the alternative is likelier than every other candidate and has the least p(correct) asked
+    for, and the later turns that support it, the first and the one it was taken from, where there are any, are not
+    defective themselves. Tau is a lead and no p(correct): several readings of a turn may be right, and to replace one
+    right reading by another corrects nothing. A lead over readings that are all unlikely says little, though.
     """
-    passed = is_defect & (choice.margin > 0)
+    passed = is_defect & (choice.margin > 0) & (choice.probability >= least_correct)
     rows = np.flatnonzero(passed)
     for later in (table.support, table.origin):
         at = later[choice.row[rows]]

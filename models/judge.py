@@ -231,7 +231,7 @@ def _corrections(
     reviewed: Mask,
 ) -> pa.Table:
     limits = models.tau.look_up(signals["domain"])
-    accepted = eligible(table, choice, is_defect) & (choice.margin >= limits.value)
+    accepted = eligible(table, choice, is_defect, models.options.least_correct) & (choice.margin >= limits.value)
     # The last entry stands for turns without an alternative, whose row is -1.
     accepted |= np.append(reviewed, False)[choice.row]
     rows = np.flatnonzero(~table.is_top)

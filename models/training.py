@@ -70,6 +70,8 @@ class TrainOptions:
         Weight of a row labelled by functions where others have gold: ten say as much as three people.
     precision : float
         Wished precision of both decisions, in each domain whose gold allows to prove it.
+    least_correct : float
+        Least p(correct) of an accepted candidate, whatever its lead.
     certify_share : float
         Latest share of the gold turns, kept out of training to prove the thresholds on.
     weak_threshold : float
@@ -100,9 +102,10 @@ class TrainOptions:
     labels: str = "both"
     weak_weight: float = 0.3
     precision: float = 0.90
+    least_correct: float = 0.6
     certify_share: float = 0.3
     weak_threshold: float = 0.5
-    weak_tau: float = 0.56
+    weak_tau: float = 0.2
     correction_rows: int = 30_000
     weak_from: str = FUNCTIONS
     words: bool = False
@@ -142,7 +145,8 @@ class Models:
     @cached_property
     def correction_id(self) -> str:
         """SHA-256 of all that a correction follows from, the defect model among it."""
-        return _digest(self._of_defect | {"correction": self.correction.plain(), "tau": asdict(self.tau)})
+        rule = {"tau": asdict(self.tau), "least_correct": self.options.least_correct}
+        return _digest(self._of_defect | {"correction": self.correction.plain()} | rule)
 
     @property
     def _of_defect(self) -> dict[str, object]:
@@ -433,7 +437,7 @@ def _defect_threshold(table: TrainingTable, p_defect: F64, options: TrainOptions
 def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, options: TrainOptions) -> Thresholds:
     """Tau, a lead, over the alternatives that would be accepted at it."""
     choice = best_alternative(table.candidates, p_correct, len(table.early))
-    may = eligible(table.candidates, choice, is_defect)
+    may = eligible(table.candidates, choice, is_defect, options.least_correct)
     # The last entry stands for turns without an alternative, whose row is -1.
     truth = np.append(table.right, np.nan)[choice.row]
     rows = _scored(table, choice.margin, truth, may)

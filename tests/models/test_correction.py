@@ -64,11 +64,12 @@ def test_no_supporting_turn_may_be_defective_neither_the_first_nor_the_one_it_wa
     table = replace(_table([0, 0], [0, 1]), support=np.array([-1, 1]), origin=np.array([-1, 2]))
     is_defect = np.isin(np.arange(4), [0, *defective])
     choice = best_alternative(table, np.array([0.1, 0.9]), 4)
-    assert eligible(table, choice, is_defect).tolist() == [passes, False, False, False]
+    assert eligible(table, choice, is_defect, 0.6).tolist() == [passes, False, False, False]
 
 
 @pytest.mark.parametrize(("top", "passes"), [(0.6, False), (0.599999, True)])
 def test_a_candidate_must_be_likelier_than_the_top_one(top, passes):
     table = _table([0, 0], [0, 1])
     choice = best_alternative(table, np.array([top, 0.6]), 1)
-    assert eligible(table, choice, np.array([True])).tolist() == [passes]
+    assert eligible(table, choice, np.array([True]), 0.6).tolist() == [passes]
+    assert not eligible(table, choice, np.array([True]), 0.61).any()
