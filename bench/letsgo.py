@@ -259,15 +259,15 @@ def corrections(work: Work) -> dict[str, float]:
     }
     learn = [work.scored[turn] & (table.fold[turn] != k) for k in range(FOLDS)]
     p = [fit_beta(scores[at], work.right[at])(scores) for scores, at in zip(inside, learn, strict=True)]
-    out |= _relabels(truth, "relabels90", p, TrainOptions().margin)
-    out |= _relabels(truth, "relabels90.nolead", p, -np.inf)
+    out |= _relabels(truth, "relabels90", p)
+    out |= _relabels(truth, "relabels90.nolead", p, by_lead=False)
     # The second-best score by itself can have no lead over the best one, so none is asked of it.
-    return out | _relabels(truth, "relabels90.baseline", [mass] * FOLDS, -np.inf)
+    return out | _relabels(truth, "relabels90.baseline", [mass] * FOLDS, by_lead=False)
 
 
-def _relabels(truth: Truth, name: str, scores: list[F64], margin: float) -> dict[str, float]:
+def _relabels(truth: Truth, name: str, scores: list[F64], by_lead: bool = True) -> dict[str, float]:
     """Number of relabels, 0 if they fall short of the wished precision, and what they are."""
-    found = relabels(truth, scores, margin)
+    found = relabels(truth, scores, by_lead)
     taken, right = len(found.turn), int(found.right.sum())
     return {
         name: float(taken if found.precision >= PRECISION else 0),

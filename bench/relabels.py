@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from models.certify import estimate_each
+from models.calibration import fit_beta
+from models.certify import estimate
 from models.correction import best_alternative
 from models.design import CandidateTable
+from models.training import TrainOptions
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 PRECISION: Final = 0.90
-# Scores, labels, wished precision, fallback; to a threshold.
-Estimator = Callable[[F64, F64, float, float], float]
+LEAST_CORRECT: Final = TrainOptions().least_correct
 # No cut passes: nothing is relabelled.
 NEVER: Final = 2.0
 
@@ -82,11 +82,10 @@ class Relabels:
         return float(self.right.mean()) if len(self.right) else 0.0
 
 
-def relabels(truth: Truth, scores: list[F64], margin: float, cut_by: Estimator = estimate_each) -> Relabels:
+def relabels(truth: Truth, scores: list[F64], by_lead: bool = True) -> Relabels:
     """Relabels at the threshold that each fold's training part chose for the wished precision.
 
-    As in the product a candidate must also lead every other, the top one among them, by the margin: several of a
-    turn's candidates may be right, and to replace one right reading by another corrects nothing.
+    As in the product the lead of a turn's best alternative decides, if its p(correct) is the least; see `models.correction.eligible`.
 
     Parameters
     ----------
@@ -94,10 +93,8 @@ def relabels(truth: Truth, scores: list[F64], margin: float, cut_by: Estimator =
     scores : list of numpy.ndarray, shape (m,)
         For each fold p(right) of all candidates by what its training part alone taught; rows of that part by models
         that have not seen their subject.
-    margin : float
-    cut_by : callable
-        How a training part chooses: by default each relabel is to have the wished precision, with
-        `models.certify.estimate` all together.
+    by_lead : bool
+        Else its score alone decides, for comparison, even where the top candidate's is higher; see `estimate_each`.
     """
     table, fold = truth.candidates, truth.fold
     top_right = np.zeros(len(truth.scored), bool)
@@ -105,11 +102,29 @@ def relabels(truth: Truth, scores: list[F64], margin: float, cut_by: Estimator =
     turns, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for k, score in enumerate(scores):
         chosen = best_alternative(table, score, len(truth.scored))
-        led = truth.scored & (chosen.row >= 0) & (chosen.margin >= margin)
-        known = led & (fold != k)
-        cut = cut_by(chosen.probability[known], truth.right[chosen.row[known]], PRECISION, NEVER)
-        accepted = np.flatnonzero(led & (fold == k) & (chosen.probability >= cut))
+        decides, choose = (chosen.margin, estimate) if by_lead else (chosen.probability, estimate_each)
+        leads = (chosen.margin > 0) & (chosen.probability >= LEAST_CORRECT)
+        may = truth.scored & (chosen.row >= 0) & (leads | (not by_lead))
+        known = may & (fold != k)
+        cut = choose(decides[known], truth.right[chosen.row[known]], PRECISION, NEVER)
+        accepted = np.flatnonzero(may & (fold == k) & (decides >= cut))
         turns.append(accepted)
         rows.append(chosen.row[accepted])
     turn, row = np.concatenate(turns), np.concatenate(rows)
     return Relabels(turn, row, truth.right[row] > 0, top_right[turn])
+
+
+def estimate_each(score: F64, truth: F64, wished: float, fallback: float) -> float:
+    """Lowest threshold from which every single row has the wished probability, by a calibration of these rows.
+
+    Scores need no common scale with the wish, as two or three numbers are fitted to all of them.
+
+    Parameters
+    ----------
+    score, truth, wished, fallback
+        As for `models.certify.estimate`.
+    """
+    if not len(score):
+        return fallback
+    reached = fit_beta(score, truth)(score) >= wished
+    return float(score[reached].min()) if reached.any() and truth.any() else fallback

@@ -31,10 +31,9 @@ from features.text import normalise
 from features.timeline import sort
 from models.boost import fit_folds
 from models.calibration import fit_beta
-from models.certify import estimate, one_per_subject
+from models.certify import one_per_subject
 from models.design import Design
 from models.metrics import clopper_pearson_low
-from models.options import TrainOptions
 from models.reading import ReadingTask, frames, turn_lessons
 from models.training_table import TrainingTable, training_table
 from schemas import GOLD, TURN
@@ -165,15 +164,10 @@ def figures(data: Path) -> dict[str, float]:
         "right.pooled.after": truth.right_share(pooled.outer),
         **_after(truth, read.outer),
     }
-    margin = TrainOptions().margin
-    out |= _relabelled("relabels90", work, relabels(truth, read.by_part, margin))
-    out |= _relabelled("relabels90.log_only", work, relabels(truth, alone.by_part, margin))
-    out |= _relabelled("relabels90.pooled", work, relabels(truth, pooled.by_part, margin))
-    for name, found in (("relabels90", read), ("relabels90.pooled", pooled)):
-        together = relabels(truth, found.by_part, margin, estimate)
-        out |= _relabelled(f"{name}.together", work, together)
+    for name, found in (("", read), (".log_only", alone), (".pooled", pooled)):
+        out |= _relabelled(f"relabels90{name}", work, relabels(truth, found.by_part))
     # The vote by itself has no scale on which to lead, so none is asked of it.
-    return out | _relabelled("relabels90.baseline", work, relabels(truth, [votes] * FOLDS, -np.inf))
+    return out | _relabelled("relabels90.baseline", work, relabels(truth, [votes] * FOLDS, by_lead=False))
 
 
 def _after(truth: Truth, score: F64) -> dict[str, float]:

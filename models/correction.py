@@ -167,7 +167,8 @@ class Choice:
     probability : numpy.ndarray, shape (n,)
         Its p(correct); 0 where there is none.
     margin : numpy.ndarray, shape (n,)
-        Less the highest p(correct) of any other candidate of the turn, the top one among them; 0 where there is none.
+        Its lead: less the highest p(correct) of any other candidate of the turn, the top one among them; 0 where there
+        is none. Rounded, as corrections are accepted by it.
     """
 
     row: I64
@@ -201,17 +202,19 @@ def best_alternative(table: CandidateTable, probability: F64, turns: int) -> Cho
     first = np.ones(len(order), bool)
     first[1:] = turn[1:] != turn[:-1]
     row[turn[first]], best[turn[first]] = order[first], probability[order[first]]
-    margin[turn[first]] = (probability - highest_other(table, probability))[order[first]]
+    margin[turn[first]] = np.round(probability - highest_other(table, probability), DECIMALS)[order[first]]
     return Choice(row, best, margin)
 
 
-def eligible(table: CandidateTable, choice: Choice, is_defect: Mask, margin: float) -> Mask:
-    """Turns whose best alternative only has to reach tau to be accepted, shape (n,).
+def eligible(table: CandidateTable, choice: Choice, is_defect: Mask, least_correct: float) -> Mask:
+    """Turns whose best alternative is accepted if its lead reaches tau, shape (n,).
 
-    The turn is defective, the alternative leads every other candidate by the margin, and the later turns that support
-    it, the first and the one it was taken from, where there are any, are not defective themselves.
+    The turn is defective, the alternative is likelier than every other candidate and has the least p(correct) asked
+    for, and the later turns that support it, the first and the one it was taken from, where there are any, are not
+    defective themselves. Tau is a lead and no p(correct): several readings of a turn may be right, and to replace one
+    right reading by another corrects nothing. A lead over readings that are all unlikely says little, though.
     """
-    passed = is_defect & (choice.row >= 0) & (choice.margin >= margin)
+    passed = is_defect & (choice.margin > 0) & (choice.probability >= least_correct)
     rows = np.flatnonzero(passed)
     for later in (table.support, table.origin):
         at = later[choice.row[rows]]

@@ -49,8 +49,8 @@ class Models:
     @cached_property
     def correction_id(self) -> str:
         """SHA-256 of all that a correction follows from, the defect model among it."""
-        corrects = {"correction": self.correction.plain(), "tau": asdict(self.tau), "margin": self.options.margin}
-        return _digest(self._of_defect | corrects)
+        rule = {"tau": asdict(self.tau), "least_correct": self.options.least_correct}
+        return _digest(self._of_defect | {"correction": self.correction.plain()} | rule)
 
     @property
     def _of_defect(self) -> dict[str, object]:

@@ -236,7 +236,7 @@ def _corrections(
     reviewed: Mask,
 ) -> pa.Table:
     limits = models.tau.look_up(signals["domain"])
-    accepted = eligible(table, choice, is_defect, models.options.margin) & (choice.probability >= limits.value)
+    accepted = eligible(table, choice, is_defect, models.options.least_correct) & (choice.margin >= limits.value)
     # The last entry stands for turns without an alternative, whose row is -1.
     accepted |= np.append(reviewed, False)[choice.row]
     rows = np.flatnonzero(~table.is_top)
@@ -258,7 +258,7 @@ def _corrections(
                 # Gold speaks of a turn's own hypotheses; what it proved holds for those.
                 "certified": accepted[turn]
                 & chosen
-                & limits.certifies(choice.probability)[turn]
+                & limits.certifies(choice.margin)[turn]
                 & (table.offset[rows] == 0)
                 & ~reviewed[rows],
                 "supporting_turns": _supporting(turn_id, table, rows),

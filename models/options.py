@@ -31,12 +31,15 @@ class TrainOptions:
         Weight of a row without gold where others have it: ten say as much as one person.
     precision : float
         Wished precision of both decisions, in each domain whose gold allows to prove it.
-    margin : float
-        Least lead (delta) of an accepted candidate over every other.
+    least_correct : float
+        Least p(correct) of an accepted candidate, whatever its lead.
     certify_share : float
         Latest share of the gold turns, kept out of training to prove the thresholds on.
-    weak_threshold, weak_tau : float
-        Thresholds where there is too little gold to tell: never certified.
+    weak_threshold : float
+        Least p(defect) of a defect where there is too little gold to tell: never certified.
+    weak_tau : float
+        Least lead of an accepted candidate (its p(correct) less that of the likeliest other one) where there is too
+        little gold to tell: never certified.
     weak_from : str
         Labels without gold: `functions` (labelling functions and the interpreter's doubt, `models.weak`), `wishes` (the
         interpreter's scores and how users of this log react, `models.wishes`), or `words` (wishes, and what other
@@ -60,10 +63,10 @@ class TrainOptions:
     labels: str = "both"
     weak_weight: float = 0.1
     precision: float = 0.90
-    margin: float = 0.2
+    least_correct: float = 0.6
     certify_share: float = 0.3
     weak_threshold: float = 0.5
-    weak_tau: float = 0.6
+    weak_tau: float = 0.2
     correction_rows: int = 30_000
     weak_from: str = FUNCTIONS
     words: bool = False

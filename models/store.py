@@ -22,7 +22,7 @@ from models.verdicts import Verdicts
 from models.wishes import Wishes
 from models.words import WordsModel
 
-FORMAT: Final = "afterword-models/2"
+FORMAT: Final = "afterword-models/3"
 
 
 class ModelFileError(ValueError):

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
 from models.boost import TrainingError, at_once
-from models.certify import estimate, estimate_each
 from models.chain import Chain
 from models.correction import best_alternative, eligible, fit_correction, rounded, weak_candidate_labels
 from models.defect import fit_defect
@@ -160,14 +159,14 @@ def _scored(table: TrainingTable, score: F64, truth: F64, may: Mask) -> Scored:
 
 def _defect_threshold(table: TrainingTable, p_defect: F64, options: TrainOptions) -> Thresholds:
     rows = _scored(table, p_defect, table.wrong, np.ones(len(table.early), bool))
-    return fit_thresholds(rows, options.precision, options.weak_threshold, estimate)
+    return fit_thresholds(rows, options.precision, options.weak_threshold)
 
 
 def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, options: TrainOptions) -> Thresholds:
-    """Tau over the alternatives that would be accepted at it."""
+    """Tau, a lead, over the alternatives that would be accepted at it."""
     choice = best_alternative(table.candidates, p_correct, len(table.early))
-    may = eligible(table.candidates, choice, is_defect, options.margin)
+    may = eligible(table.candidates, choice, is_defect, options.least_correct)
     # The last entry stands for turns without an alternative, whose row is -1.
     truth = np.append(table.right, np.nan)[choice.row]
-    rows = _scored(table, choice.probability, truth, may)
-    return fit_thresholds(rows, options.precision, options.weak_tau, estimate_each)
+    rows = _scored(table, choice.margin, truth, may)
+    return fit_thresholds(rows, options.precision, options.weak_tau)

@@ -41,12 +41,12 @@ def closing_table(result: dict[str, Any]) -> str:
                 (
                     "defects",
                     label.get("defects", 0),
-                    _threshold(result["thresholds"]["threshold"], result["labels"], label.get("defects_certified", 0)),
+                    _threshold(result, "threshold", "p", label.get("defects_certified", 0)),
                 ),
                 (
                     "corrections",
                     label.get("corrected", 0),
-                    _threshold(result["thresholds"]["tau"], result["labels"], label.get("corrected_certified", 0)),
+                    _threshold(result, "tau", "lead", label.get("corrected_certified", 0)),
                 ),
                 ("examples", released.get("kept", 0) + released.get("carried", 0), _kinds(curate, released)),
                 ("shards", sum(result["shards"].values()), ", ".join(f"{k} {v}" for k, v in result["shards"].items())),
@@ -67,11 +67,13 @@ def _rows(rows: list[tuple[str, int, str]]) -> list[str]:
     return [f"{name:<12}{number:>12,}   {note}".rstrip() for name, number, note in rows]
 
 
-def _threshold(facts: dict[str, Any], labels: str, certified: int) -> str:
+def _threshold(result: dict[str, Any], name: str, score: str, certified: int) -> str:
+    """How a threshold was set, what has to reach it, and how many turns are certified by it."""
+    facts, labels = result["thresholds"][name], result["labels"]
     if facts.get("basis") == "abstain":
         text = f"no threshold reaches precision {facts['wished']:.2f} by {labels}"
     else:
-        text = f"p >= {facts['value']:.2f}, estimated from {labels}"
+        text = f"{score} >= {facts['value']:.2f}, estimated from {labels}"
     if told_apart(facts):
         counted = ", ".join(f"{n} {SHORT[basis]}" for basis, n in by_basis(facts).items())
         text += f" (of {len(facts['domains'])} domains: {counted})"

@@ -244,7 +244,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "train.folds": (2, math.inf),
     "train.correction_rows": (1, math.inf),
     "train.precision": _SHARE,
-    "train.margin": _SHARE,
+    "train.least_correct": _SHARE,
     "train.certify_share": _SHARE,
     "train.weak_weight": _SHARE,
     "train.weak_threshold": _SHARE,

@@ -38,12 +38,19 @@ def highest(facts: dict[str, Any]) -> float:
     return max([facts["value"], *(t["value"] for t in facts.get("domains", {}).values())])
 
 
-def threshold_words(facts: dict[str, Any]) -> str:
-    """A threshold of the manifest in a sentence: its value, what it was chosen for, what is proved of it."""
+def threshold_words(facts: dict[str, Any], score: str = "p") -> str:
+    """A threshold of the manifest in a sentence: its value, what it was chosen for, what is proved of it.
+
+    Parameters
+    ----------
+    facts : dict
+    score : str
+        What has to reach it: `p`, or the `lead` of a correction.
+    """
     basis, wished = facts.get("basis", "estimated"), f"precision {facts['wished']:.2f}"
     if basis == "abstain":
         return f"abstains: no threshold reaches {wished}, so none is taken; no threshold is certified."
-    value = f"p >= {facts['value']:.3f}"
+    value = f"{score} >= {facts['value']:.3f}"
     if basis == "unknown":
         return f"{value}, the pooled one, as training has not seen the domain; no threshold is certified."
     if basis == "option":
@@ -53,18 +60,18 @@ def threshold_words(facts: dict[str, Any]) -> str:
         return f"{used}; no threshold is certified."
     whose = {"domain": " of this domain", "pooled": " of several domains"}.get(basis, "")
     return (
-        f"{used}; certified from p >= {facts['certified_at']:.2f}: {facts['precision']:.3f} on {facts['labels']} "
+        f"{used}; certified from {score} >= {facts['certified_at']:.2f}: {facts['precision']:.3f} on {facts['labels']} "
         f"later gold turns{whose}, one a user, at least {facts['low']:.3f} with 95% confidence."
     )
 
 
-def summary(facts: dict[str, Any]) -> str:
-    """The thresholds of all domains in a sentence or two."""
+def summary(facts: dict[str, Any], score: str = "p") -> str:
+    """The thresholds of all domains in a sentence or two; parameters as of `threshold_words`."""
     held = facts.get("domains", {})
     if len(held) == 1:
-        return threshold_words(next(iter(held.values())))
+        return threshold_words(next(iter(held.values())), score)
     own = by_basis(facts).get("domain", 0)
-    words = threshold_words(facts)
+    words = threshold_words(facts, score)
     return (
         f"{own} of {len(held)} domains have a threshold certified on their own gold. For the others {words}"
         if own

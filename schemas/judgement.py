@@ -59,9 +59,9 @@ CORRECTION: Final = Record(
         Column("interpretation", INTERPRETATION, "The candidate", None, False),
         Column("source", pa.string(), f"One of: {', '.join(CANDIDATE_SOURCES)}", None, False),
         Column("p_correct", pa.float64(), "Calibrated probability that the user meant it", "[0, 1]", False),
-        Column("margin", pa.float64(), "p_correct less the best other candidate's", "[-1, 1]", False),
+        Column("margin", pa.float64(), "Its lead: p_correct less the best other candidate's", "[-1, 1]", False),
         Column("accepted", pa.bool_(), "Passed every rule of acceptance for a turn", None, False),
-        Column("certified", pa.bool_(), "tau passed its precision bound on later gold", None, False),
+        Column("certified", pa.bool_(), "Its lead passed a precision bound on later gold", None, False),
         Column(
             "supporting_turns",
             pa.list_(pa.string()),

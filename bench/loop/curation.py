@@ -35,12 +35,12 @@ from schemas import GOLD
 #   its own: no test split.
 # - The assistant acts at once and asks nothing back, and its scores are probabilities: labels come from wishes.
 # - A repair is another real utterance, with hardly a word in common: any later turn in reach may say what was meant.
-# - A turn confirms its reading where that is four times likelier than not, and a correction takes .85.
+# - A turn confirms its reading where that is four times likelier than not, and a correction takes p(correct) .85.
 _DEFAULT: Final = Config()
 CONFIG: Final = replace(
     _DEFAULT,
     signals=replace(_DEFAULT.signals, rephrase_likeness=0.0),
-    train=replace(_DEFAULT.train, weak_from=WORDS, weak_tau=0.85),
+    train=replace(_DEFAULT.train, weak_from=WORDS, least_correct=0.85),
     curate=replace(_DEFAULT.curate, min_users=1, test_share=0.0, confirm_below=0.2),
 )
 

@@ -24,7 +24,7 @@ def render(told: dict[str, Any]) -> str:
     thresholds = by["thresholds"]
     lines = [
         "",
-        f"{name}{_turns(told['turns'])}; defect at {_limit(thresholds['defect'])}, correction at "
+        f"{name}{_turns(told['turns'])}; defect at p {_limit(thresholds['defect'])}, correction at lead "
         f"{_limit(thresholds['correction'])}; learned from {by['training']['labels']}",
         *(f"gold      {f['uri']}: {f['labels']:,} labels" for f in told["gold"]),
     ]
@@ -45,7 +45,7 @@ def render(told: dict[str, Any]) -> str:
 def _limit(threshold: dict[str, Any]) -> str:
     values = [held["value"] for held in (threshold.get("domains") or {}).values()]
     other = sum(value != threshold["value"] for value in values)
-    return f"p >= {threshold['value']:.2f}" + (f" ({other} of {len(values)} domains at another)" if other else "")
+    return f">= {threshold['value']:.2f}" + (f" ({other} of {len(values)} domains at another)" if other else "")
 
 
 def _turns(turns: int | None) -> str:

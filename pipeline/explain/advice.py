@@ -73,8 +73,8 @@ def _uncertain(is_defect: bool, confirm_below: float, release: dict[str, Any]) -
 
 
 def _judged_by(release: dict[str, Any], what: str) -> str:
-    """The option that a decision hangs on; with too little gold to tell it is set as such."""
+    """The option that a decision hangs on; where gold is too little to tell, p is held against an option as such."""
     train = release["config"]["train"]
     basis = release["thresholds"]["defect" if what == "threshold" else "correction"]["basis"]
-    name = f"weak_{what}" if basis == "option" else "precision"
+    name = {"threshold": "weak_threshold", "tau": "least_correct"}[what] if basis == "option" else "precision"
     return f"train.{name} (now {train[name]})"

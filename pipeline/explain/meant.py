@@ -33,13 +33,13 @@ def candidates(
     """
     taken_from = _taken_from(signals, later)
     tau = of_domain(release.manifest["thresholds"]["correction"], signals["domain"][0].as_py())["value"]
-    margin = release.manifest["identity"]["config"]["train"]["margin"]
+    least = release.manifest["identity"]["config"]["train"]["least_correct"]
     rows = sorted(corrections.to_pylist(), key=lambda row: (-row["p_correct"], not row["accepted"]))
     best = next((row["p_correct"] for row in rows), 0.0)
     out = []
     for row in rows:
         support = row["supporting_turns"] or []
-        failed = [] if row["accepted"] else _failed(row, best, any(defective.get(t) for t in support), tau, margin)
+        failed = [] if row["accepted"] else _failed(row, best, any(defective.get(t) for t in support), least, tau)
         source = taken_from.get(row["candidate_id"])
         out.append(
             {name: row[name] for name in _HELD} | {"supporting_turns": support, "taken_from": source, "failed": failed}
@@ -47,11 +47,11 @@ def candidates(
     return out
 
 
-def _failed(row: dict[str, Any], best: float, support_fails: bool, tau: float, margin: float) -> list[str]:
+def _failed(row: dict[str, Any], best: float, support_fails: bool, least: float, tau: float) -> list[str]:
     rules = {
         "another candidate is likelier": row["p_correct"] < best,
-        f"p(correct) is under tau {tau:.3f}": row["p_correct"] < tau,
-        f"its lead over every other reading is under {margin:.2f}": row["margin"] < margin,
+        f"p(correct) is under {least:.2f}": row["p_correct"] < least,
+        f"its lead over every other reading is under {tau:.3f}": row["margin"] < tau or row["margin"] <= 0,
         "the turn that supports it is judged defective itself": support_fails,
     }
     return [name for name, holds in rules.items() if holds]

@@ -170,7 +170,7 @@ def _evidence(told: dict[str, Any], release: dict[str, Any], turns: bool) -> lis
     lines += section(f"Why it was judged {judged}", judgement(told["judgement"], release))
     if told["judgement"]["is_defect"]:
         tau = of_domain(release["thresholds"]["correction"], told["judgement"]["domain"])["value"]
-        lead = release["config"]["train"]["margin"]
-        rule = f"the likeliest is accepted from p(correct) {tau:.3f} and a lead of {lead:.2f} on"
+        least = release["config"]["train"]["least_correct"]
+        rule = f"the likeliest is accepted from p(correct) {least:.2f} and a lead of {tau:.3f} on"
         lines += section(f"What else was meant ({rule})", candidates(told["candidates"], told["dialog"]))
     return lines + section("Who else said it", same_words(told["same_words"], turns))

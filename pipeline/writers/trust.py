@@ -18,13 +18,13 @@ def how_sure(manifest: dict[str, Any]) -> list[str]:
         "## How sure",
         "",
         f"- Defects: {summary(thresholds['defect'])}",
-        f"- Corrections: {summary(thresholds['correction'])}",
+        f"- Corrections: {summary(thresholds['correction'], 'lead')}",
         f"- Labels: {training['labels']}; {training['gold_turns']:,} turns with gold.",
         *(f"- {text}" for text in (*votes(training), *calibration(training), *unknown(label))),
         "",
     ]
-    for name in ("defect", "correction"):
-        lines += _by_domain(name, thresholds[name])
+    for name, score in (("defect", "p"), ("correction", "lead")):
+        lines += _by_domain(name, score, thresholds[name])
     return lines + _curve(training)
 
 
@@ -63,12 +63,12 @@ def unknown(label: dict[str, int]) -> list[str]:
     ]
 
 
-def _by_domain(name: str, facts: dict[str, Any]) -> list[str]:
+def _by_domain(name: str, score: str, facts: dict[str, Any]) -> list[str]:
     """A table of domains where they differ. Each proof is at 95% for its own domain, not for all of them at once."""
     if not told_apart(facts):
         return []
     held = sorted(facts["domains"].items())
-    lines = [f"| domain ({name}) | p >= | rests on | certified from | later gold |", "|---|---|---|---|---|"]
+    lines = [f"| domain ({name}) | {score} >= | rests on | certified from | later gold |", "|---|---|---|---|---|"]
     for domain, t in held[:_DOMAINS]:
         proved = "" if t["certified_at"] is None else f"{t['certified_at']:.2f}"
         value = "" if t["basis"] == "abstain" else f"{t['value']:.3f}"

@@ -91,7 +91,7 @@ def pairs(turns: int) -> CandidateTable:
     )
 
 
-def test_relabels_are_cut_by_the_other_folds_and_lead_by_the_margin():
+def test_relabels_are_cut_by_the_lead_that_the_other_folds_choose():
     turns = 200
     fold = np.arange(turns) % 2
     kind = np.arange(turns) % 8 // 2
@@ -100,13 +100,24 @@ def test_relabels_are_cut_by_the_other_folds_and_lead_by_the_margin():
     right = np.column_stack([~sure, sure]).astype(float).ravel()
     score = np.column_stack([np.choose(kind, [0.05, 0.1, 0.1, 0.5]), np.choose(kind, [0.95, 0.9, 0.4, 0.6])]).ravel()
     truth = Truth(pairs(turns), right, np.ones(turns, bool), fold)
-    found = relabels(truth, [score, score], 0.2)
+    found = relabels(truth, [score, score])
     assert found.turn.tolist() == [*np.flatnonzero(sure & (fold == 0)), *np.flatnonzero(sure & (fold == 1))]
     assert found.precision == 1.0 and not found.needless.any()
-    assert not len(relabels(truth, [score, score], 0.95).turn)
     # Where the other fold has nothing right, nothing of this one is taken.
     none = np.where(np.repeat(fold, 2) == 1, 0.0, right)
-    assert (fold[relabels(Truth(truth.candidates, none, truth.scored, fold), [score, score], 0.2).turn] == 1).all()
+    assert (fold[relabels(Truth(truth.candidates, none, truth.scored, fold), [score, score]).turn] == 1).all()
+
+
+def test_without_a_lead_relabels_are_cut_by_their_score_even_under_the_top_ones():
+    turns = 400
+    fold, sure = np.arange(turns) % 2, np.arange(turns) % 4 < 2
+    # The alternative is right where its score is high, however high the top one's, which is right as well.
+    right = np.column_stack([np.ones(turns, bool), sure]).astype(float).ravel()
+    score = np.column_stack([np.full(turns, 0.95), np.where(sure, 0.9, 0.1)]).ravel()
+    truth = Truth(pairs(turns), right, np.ones(turns, bool), fold)
+    found = relabels(truth, [score, score], by_lead=False)
+    assert np.sort(found.turn).tolist() == np.flatnonzero(sure).tolist() and found.needless.all()
+    assert not len(relabels(truth, [score, score]).turn)
 
 
 def test_alike_requests_speak_for_each_other_but_not_for_their_own_event():

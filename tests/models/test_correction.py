@@ -30,7 +30,8 @@ def test_the_best_alternative_is_never_the_top_and_its_margin_counts_the_top():
     choice = best_alternative(table, np.array([0.5, 0.8, 0.6, 0.9]), 2)
     assert choice.row.tolist() == [1, -1]
     assert choice.probability.tolist() == [0.8, 0.0]
-    assert choice.margin[0] == pytest.approx(0.2)
+    # .8 - .6 in binary is less than .2: a lead is rounded before a threshold of .2 is held against it.
+    assert choice.margin[0] == 0.2
 
 
 def test_the_margin_is_negative_where_the_top_is_likelier():
@@ -63,4 +64,12 @@ def test_no_supporting_turn_may_be_defective_neither_the_first_nor_the_one_it_wa
     table = replace(_table([0, 0], [0, 1]), support=np.array([-1, 1]), origin=np.array([-1, 2]))
     is_defect = np.isin(np.arange(4), [0, *defective])
     choice = best_alternative(table, np.array([0.1, 0.9]), 4)
-    assert eligible(table, choice, is_defect, 0.2).tolist() == [passes, False, False, False]
+    assert eligible(table, choice, is_defect, 0.6).tolist() == [passes, False, False, False]
+
+
+@pytest.mark.parametrize(("top", "passes"), [(0.6, False), (0.599999, True)])
+def test_a_candidate_must_be_likelier_than_the_top_one(top, passes):
+    table = _table([0, 0], [0, 1])
+    choice = best_alternative(table, np.array([top, 0.6]), 1)
+    assert eligible(table, choice, np.array([True]), 0.6).tolist() == [passes]
+    assert not eligible(table, choice, np.array([True]), 0.61).any()

@@ -137,9 +137,11 @@ def test_a_share_of_raters_is_learned_as_a_share(made):
 
 def test_model_ids_name_model_and_threshold(fitted):
     ids = {fitted.defect_id, fitted.correction_id}
-    wider = replace(fitted, options=replace(fitted.options, margin=0.5))
+    surer = replace(fitted, options=replace(fitted.options, least_correct=0.7))
+    further = replace(fitted, tau=replace(fitted.tau, pooled=replace(fitted.tau.pooled, value=0.97)))
     assert len(ids) == 2
-    assert wider.defect_id in ids and wider.correction_id not in ids
+    for other in (surer, further):
+        assert other.defect_id in ids and other.correction_id not in ids
 
 
 def test_judgements_follow_the_threshold_and_have_reasons(made, fitted):
@@ -164,8 +166,8 @@ def test_a_correction_is_accepted_only_by_every_rule(made, fitted):
     for row in rows:
         assert row["turn_id"] in defective
     for row in accepted:
-        assert row["p_correct"] >= fitted.tau.domains["d"].value
-        assert row["margin"] >= TrainOptions().margin
+        assert row["p_correct"] >= TrainOptions().least_correct
+        assert row["margin"] >= fitted.tau.domains["d"].value
         assert not set(row["supporting_turns"]) & defective
     assert len({r["turn_id"] for r in accepted}) == len(accepted)
 

@@ -153,7 +153,7 @@ def test_a_bound_belongs_to_the_bin_above_it_and_null_has_its_own() -> None:
 
 def test_models_by_wishes_correct_and_come_back_from_their_file(held: tuple) -> None:
     table, told, _, _, _ = held
-    models = train(told, GOLD.empty(), TrainOptions(weak_from="wishes", weak_tau=0.8))
+    models = train(told, GOLD.empty(), TrainOptions(weak_from="wishes", least_correct=0.8))
     judgements, corrections = judge(table, told, models)
     assert corrections.filter(corrections["accepted"]).num_rows > 100
     again = loads(dumps(models))
@@ -240,7 +240,7 @@ def test_scores_and_words_are_averaged_not_added() -> None:
 
 def test_models_by_words_want_them_and_come_back_from_their_file(held: tuple) -> None:
     table, told, _, _, _ = held
-    options = TrainOptions(weak_from="words", weak_tau=0.8)
+    options = TrainOptions(weak_from="words", least_correct=0.8)
     with pytest.raises(ValueError, match=r"train\.weak_from = words wants"):
         train(told, GOLD.empty(), options)
     models = train(told, GOLD.empty(), options, said=said_of(table, told))

@@ -45,7 +45,7 @@ def test_the_table_says_what_was_found_by_domain_the_worst_first():
 def test_what_is_certified_and_what_is_estimated_is_told_apart():
     text = closing_table(RESULT)
     assert "p >= 0.62, estimated from gold; 50 certified at precision 0.90" in text
-    assert "p >= 0.80, estimated from gold; none certified" in text
+    assert "lead >= 0.80, estimated from gold; none certified" in text
 
 
 def test_examples_by_kind_and_what_was_left_out():

@@ -18,7 +18,7 @@ from pipeline.audit.questions import RIGHT, WRONG
 
 SIMULATED = ("--turns", "4000", "--users", "80", "--days", "2")
 # Corrections are accepted on less than by default, so that there are some in so small a log.
-SETTINGS = ("--format", "canonical", "--set", "train.weak_tau=0.3", "--set", "train.margin=0.0")
+SETTINGS = ("--format", "canonical", "--set", "train.weak_tau=0", "--set", "train.least_correct=0.3")
 
 
 @pytest.fixture(scope="module")

@@ -148,8 +148,9 @@ def test_a_defect_with_a_rejected_candidate_says_which_rule_it_failed(repaired: 
     found = told(repaired, row["turn_id"])
     tau = found["release"]["thresholds"]["correction"]["value"]
     failed = found["candidates"][0]["failed"]
-    assert row["p_correct"] < tau and f"p(correct) is under tau {tau:.3f}" in failed
-    assert ("its lead over every other reading is under 0.20" in failed) == (row["margin"] < 0.2)
+    assert ("p(correct) is under 0.60" in failed) == (row["p_correct"] < 0.6)
+    assert (f"its lead over every other reading is under {tau:.3f}" in failed) == (row["margin"] < tau)
+    assert row["p_correct"] < 0.6 or row["margin"] < tau
     assert found["became"]["outcome"] == "uncertain"
     said = " ".join(text(repaired, row["turn_id"]).split())
     assert "=> judged defective, not corrected; in no example of the release (uncertain)" in said
