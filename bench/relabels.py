@@ -85,7 +85,8 @@ class Relabels:
 def relabels(truth: Truth, scores: list[F64], by_lead: bool = True) -> Relabels:
     """Relabels at the threshold that each fold's training part chose for the wished precision.
 
-    As in the product the lead of a turn's best alternative decides, if its p(correct) is the least; see `models.correction.eligible`.
+    As in the product the lead of a turn's best alternative decides, if its p(correct) is at least
+    `train.least_correct`; see `models.correction.eligible`.
 
     Parameters
     ----------
