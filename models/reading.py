@@ -204,7 +204,9 @@ def _told(score: F32, owner: I64, label: I64, top: I64) -> F32:
     return columns
 
 
-def turn_lessons(table: CandidateTable, gold: F64, weak: F64, early: Mask, weak_weight: float) -> tuple[I64, I64, F64]:
+def turn_lessons(
+    table: CandidateTable, gold: F64, defect: F64, early: Mask, weak_weight: float
+) -> tuple[I64, I64, F64]:
     """Candidates to learn from as what their turns mean: their rows, their turns, and how much they count.
 
     Where people judged a turn's candidates, the right ones; elsewhere the one that was acted on, as far as the turn
@@ -216,18 +218,18 @@ def turn_lessons(table: CandidateTable, gold: F64, weak: F64, early: Mask, weak_
         m candidates of n turns.
     gold : numpy.ndarray, shape (m,)
         Share of raters who say the candidate is right; NaN = no gold.
-    weak : numpy.ndarray, shape (n,)
-        p(defect) of each turn.
+    defect : numpy.ndarray, shape (n,)
+        p(defect) of each turn, or the share of raters who say so; 1 teaches nothing.
     early : numpy.ndarray of bool, shape (n,)
         Turns that may be learned from.
     weak_weight : float
-        Weight of a turn without gold where others have it.
+        Weight of a turn whose candidates nobody judged, where others were.
     """
-    judged = np.zeros(len(weak), bool)
+    judged = np.zeros(len(defect), bool)
     judged[table.turn[~np.isnan(gold)]] = True
     silent = weak_weight if judged.any() else 1.0
     by_reaction = table.is_top & ~judged[table.turn]
-    weight = np.where(by_reaction, silent * (1.0 - weak[table.turn]), np.nan_to_num(gold) * (table.offset == 0))
+    weight = np.where(by_reaction, silent * (1.0 - defect[table.turn]), np.nan_to_num(gold) * (table.offset == 0))
     rows = np.flatnonzero(early[table.turn] & (weight > 0))
     return rows, table.turn[rows], weight[rows]
 
