@@ -3,7 +3,11 @@
 A classifier of utterances into frames (`models.reader`) learns from turns with the reading that satisfied, or that
 people called right, and from the rows that the present NLU model was trained on, where they are given. The n-best
 that an NLU model gives for misheard words is compared with what those words meant elsewhere; Ponnusamy et al. 2019
-(arXiv 1911.02557) pool the same knowledge by whole utterances.
+(arXiv 1911.02557) pool the same knowledge by whole utterances (`models.chain` does).
+
+It reads the user's words alone and learns from labels, for the correction model. `models.words` asks whether a turn was
+a defect, also by the answer and the reaction; `models.wish_words` asks the same as this one, without labels, where the
+wishes are the labels (`train.weak_from = words`).
 
 A booster must not learn from a column that has seen the row's own label, nor be judged on a subject that its column
 has seen. So a reader is fitted for each PAIR of folds, on all others: booster k learns from rows of fold j with the
