@@ -14,8 +14,9 @@ from models.chain import Chain
 from models.correction import best_alternative, eligible, fit_correction, rounded, weak_candidate_labels
 from models.defect import fit_defect
 from models.fitted import Models
+from models.lessons import turn_lessons
 from models.options import TrainOptions
-from models.reading import ReadingTask, turn_lessons
+from models.reading import ReadingTask
 from models.report import report
 from models.thresholds import Scored, Thresholds, fit_thresholds
 from models.training_table import TrainingTable, training_table

@@ -20,9 +20,10 @@ from models.boost import TrainingError
 from models.design import candidate_table, frames
 from models.folds import subject_folds
 from models.judge import judge
+from models.lessons import Lessons, turn_lessons
 from models.options import TrainOptions
 from models.reader import fit_reader, mean_reader
-from models.reading import NAMES, Lessons, ReadingModel, ReadingTask, fit_reading, turn_lessons, words
+from models.reading import NAMES, ReadingModel, ReadingTask, fit_reading, words
 from models.store import dumps, loads
 from models.training import _reading_task, _taught, train
 from models.training_table import training_table
