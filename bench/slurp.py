@@ -32,9 +32,10 @@ from features.timeline import sort
 from models.boost import fit_folds
 from models.calibration import fit_beta
 from models.certify import one_per_subject
-from models.design import Design
+from models.design import Design, frames
+from models.lessons import turn_lessons
 from models.metrics import clopper_pearson_low
-from models.reading import ReadingTask, frames, turn_lessons
+from models.reading import ReadingTask
 from models.training_table import TrainingTable, training_table
 from schemas import GOLD, TURN
 

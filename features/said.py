@@ -1,4 +1,8 @@
-"""The words about a turn: the user's, the system's answer, and the user's next."""
+"""The words about a turn that models over words read: the user's, the system's answer, and the user's next.
+
+They leave the signals as a record of their own (`schemas.SAID`), with the marks that are reactions; `features.texts`
+holds the texts that the signals themselves are made from.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the user and the system said, each distinct text held once, as text work is what costs most."""
+"""What the user and the system said, each distinct text held once, as text work is what costs most.
+
+Inside the signals, where the prompt before a turn counts too; `features.said` gives models over words their rows.
+"""
 
 from __future__ import annotations
 

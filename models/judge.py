@@ -71,10 +71,10 @@ def judge(
         One row an alternative candidate of each turn judged defective, or put right by a reviewer.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    words = _said(turns, signals, models)
-    table = _candidates(signals, models, fold, words)
+    rows = _said(turns, signals, models)
+    table = _candidates(signals, models, fold, rows)
     design = turn_design(signals, table)
-    seen = models.defect.seen(design, words, fold)
+    seen = models.defect.seen(design, rows, fold)
     p_defect = rounded(models.defect.predict(seen, fold))
     limits = models.threshold.look_up(signals["domain"])
     is_defect = p_defect >= limits.value
@@ -107,11 +107,11 @@ def _said(turns: pa.Table, signals: pa.Table, models: Models) -> pa.Table | None
     return said(turns, signals) if wanted else None
 
 
-def _candidates(signals: pa.Table, models: Models, fold: I64, words: pa.Table | None) -> CandidateTable:
+def _candidates(signals: pa.Table, models: Models, fold: I64, rows: pa.Table | None) -> CandidateTable:
     """The candidates as the models were trained to see them."""
     heard = None
-    if words is not None and models.hears_wishes:
-        heard = Heard(word_grams(words["utterance"]), fold, models.options.folds)
+    if rows is not None and models.hears_wishes:
+        heard = Heard(word_grams(rows["utterance"]), fold, models.options.folds)
     table = candidate_table(signals, models.prior, fold, models.chain)
     return with_wishes(signals, table, models.wishes, heard)
 
@@ -149,10 +149,9 @@ def contributions(turns: pa.Table, signals: pa.Table, models: Models) -> tuple[D
         Of each turn by the booster that has not seen its subject; `judgement.reasons` holds the highest of them.
     """
     fold = subject_folds(signals["subject_id"], models.options.folds)
-    words = _said(turns, signals, models)
-    table = _candidates(signals, models, fold, words)
-    design = turn_design(signals, table)
-    design = models.defect.seen(design, words, fold)
+    rows = _said(turns, signals, models)
+    table = _candidates(signals, models, fold, rows)
+    design = models.defect.seen(turn_design(signals, table), rows, fold)
     return design, models.defect.folds.contributions(design, fold)
 
 

@@ -26,7 +26,7 @@ _CLOSE: Final = 1e-4
 
 
 @dataclass(frozen=True)
-class Texts:
+class Field:
     """Rows of one field as the solver wants them: each distinct text once, and which one each row has.
 
     Attributes
@@ -42,14 +42,14 @@ class Texts:
     text: I64
 
     @staticmethod
-    def of(held: Grams, rows: I64) -> Texts:
+    def of(held: Grams, rows: I64) -> Field:
         """The given rows only."""
         used, text = np.unique(held.text[rows], return_inverse=True)
         has_null = bool(len(used)) and used[0] < 0
         used = used[used >= 0]
         text = (text - 1) % (len(used) + 1) if has_null else text
         counts = csr_matrix(held.counts[used], dtype=np.float64)
-        return Texts(counts, counts.T.tocsr(), text)
+        return Field(counts, counts.T.tocsr(), text)
 
     def forward(self, weights: F64) -> F64:
         """Counts times weights, shape (n,); 0 for null."""
@@ -61,12 +61,12 @@ class Texts:
         return np.asarray(self.transposed @ each, dtype=np.float64)
 
 
-def fit_logistic(fields: Sequence[Texts], label: F64, weight: F64, ridge: float = RIDGE) -> tuple[F64, float]:
+def fit_logistic(fields: Sequence[Field], label: F64, weight: F64, ridge: float = RIDGE) -> tuple[F64, float]:
     """Weights of all fields' columns, one field after the other, and the intercept, which is not held back.
 
     Parameters
     ----------
-    fields : sequence of Texts
+    fields : sequence of Field
         Of the same n rows.
     label : numpy.ndarray, shape (n,)
         In [0, 1], not all the same.

@@ -3,7 +3,11 @@
 A classifier of utterances into frames (`models.reader`) learns from turns with the reading that satisfied, or that
 people called right, and from the rows that the present NLU model was trained on, where they are given. The n-best
 that an NLU model gives for misheard words is compared with what those words meant elsewhere; Ponnusamy et al. 2019
-(arXiv 1911.02557) pool the same knowledge by whole utterances.
+(arXiv 1911.02557) pool the same knowledge by whole utterances (`models.chain` does).
+
+It reads the user's words alone and learns from labels, for the correction model. `models.words` asks whether a turn was
+a defect, also by the answer and the reaction; `models.wish_words` asks the same as this one, without labels, where the
+wishes are the labels (`train.weak_from = words`).
 
 A booster must not learn from a column that has seen the row's own label, nor be judged on a subject that its column
 has seen. So a reader is fitted for each PAIR of folds, on all others: booster k learns from rows of fold j with the
@@ -23,10 +27,10 @@ import pandas as pd
 import pyarrow as pa
 
 from features.grams import Grams, grams
-from features.interpretation import best, flatten
 from features.text import distinct, flat, normalise
 from models.boost import TrainingError
 from models.design import CandidateTable, Design, frames
+from models.lessons import Lessons, gathered, label_numbers
 from models.packing import pack, unpack
 from models.reader import SHARPNESS, Reader, fit_reader, mean_reader
 
@@ -37,15 +41,8 @@ Mask = npt.NDArray[np.bool_]
 
 NAMES: Final = tuple(f"reading.{n}" for n in ("score", "p", "lead", "vs_top", "rank", "entropy"))
 LETTERS: Final = (3,)
-# Frames that are learned, those of most rows: the time of a fit grows with them.
-LABELS: Final = 256
-# A frame of fewer distinct texts has no words of its own yet.
-MIN_TEXTS: Final = 3
-# Distinct texts that are learned from, evenly spread: more cost time and tell little that is new.
-ROWS: Final = 20_000
 # A text that many say is no surer than some are.
 _MOST_WEIGHT: Final = 3.0
-_NONE: Final = -1
 
 LeftOut = tuple[int, ...]
 
@@ -53,27 +50,6 @@ LeftOut = tuple[int, ...]
 def words(utterance: pa.Array | pa.ChunkedArray) -> Grams:
     """Utterances as the readers see them; normalised ones are left as they are."""
     return grams(normalise(distinct(utterance)), letters=LETTERS)
-
-
-@dataclass(frozen=True)
-class Lessons:
-    """Texts with what they mean.
-
-    Attributes
-    ----------
-    text : numpy.ndarray of int64, shape (r,)
-        Row of the distinct texts.
-    label : numpy.ndarray of int64, shape (r,)
-        Number of the frame.
-    weight : numpy.ndarray, shape (r,)
-    fold : numpy.ndarray of int64, shape (r,)
-        Of the subject; -1 = of no user's turn.
-    """
-
-    text: I64
-    label: I64
-    weight: F64
-    fold: I64
 
 
 @dataclass(frozen=True)
@@ -129,14 +105,6 @@ class ReadingModel:
         return ReadingModel(tuple(Reader.from_plain(r, len(rarity)) for r in held["readers"]), labels, rarity)
 
 
-def label_numbers(labels: I64, frame: I64) -> I64:
-    """Place of each frame among the labels, which ascend; -1 = not learned."""
-    if not len(labels):
-        return np.full(len(frame), _NONE, np.int64)
-    at = np.minimum(np.searchsorted(labels, frame), len(labels) - 1)
-    return np.where(labels[at] == frame, at, _NONE)
-
-
 @dataclass(frozen=True)
 class Asked:
     """Candidates that readers are asked about.
@@ -161,7 +129,7 @@ class Asked:
     @staticmethod
     def of(held: Grams, label: I64, table: CandidateTable) -> Asked:
         """Of a table's candidates."""
-        top = np.full(len(held.text), _NONE, np.int64)
+        top = np.full(len(held.text), -1, np.int64)
         top[table.turn[table.is_top]] = label[table.is_top]
         return Asked(held, label, top[table.turn], table.turn)
 
@@ -204,34 +172,6 @@ def _told(score: F32, owner: I64, label: I64, top: I64) -> F32:
     return columns
 
 
-def turn_lessons(table: CandidateTable, gold: F64, weak: F64, early: Mask, weak_weight: float) -> tuple[I64, I64, F64]:
-    """Candidates to learn from as what their turns mean: their rows, their turns, and how much they count.
-
-    Where people judged a turn's candidates, the right ones; elsewhere the one that was acted on, as far as the turn
-    satisfied.
-
-    Parameters
-    ----------
-    table : CandidateTable
-        m candidates of n turns.
-    gold : numpy.ndarray, shape (m,)
-        Share of raters who say the candidate is right; NaN = no gold.
-    weak : numpy.ndarray, shape (n,)
-        p(defect) of each turn.
-    early : numpy.ndarray of bool, shape (n,)
-        Turns that may be learned from.
-    weak_weight : float
-        Weight of a turn without gold where others have it.
-    """
-    judged = np.zeros(len(weak), bool)
-    judged[table.turn[~np.isnan(gold)]] = True
-    silent = weak_weight if judged.any() else 1.0
-    by_reaction = table.is_top & ~judged[table.turn]
-    weight = np.where(by_reaction, silent * (1.0 - weak[table.turn]), np.nan_to_num(gold) * (table.offset == 0))
-    rows = np.flatnonzero(early[table.turn] & (weight > 0))
-    return rows, table.turn[rows], weight[rows]
-
-
 @dataclass(frozen=True)
 class ReadingTask:
     """All that readers are fitted from: words of turns and lessons, the labels, and the candidates asked about."""
@@ -250,7 +190,7 @@ class ReadingTask:
         fold: I64,
         known: pa.Table | None = None,
     ) -> ReadingTask:
-        """Gather the lessons; `known` is as in `fit_reading`."""
+        """Gather the lessons, which are as from `turn_lessons`; `known` is as in `models.training.train`."""
         n = signals.num_rows
         more = pa.table({"utterance": pa.array([], pa.string())}) if known is None else known.select(["utterance"])
         said = pa.concat_arrays([flat(utterance).cast(pa.string()), flat(more["utterance"]).cast(pa.string())])
@@ -258,26 +198,9 @@ class ReadingTask:
         rarity = plain.rarity().astype(np.float16)
         held = plain.weighted(rarity.astype(np.float64))
         frame = frames(signals, table)
-        rows, turn, weight = lessons
-        learned = pd.DataFrame(
-            {
-                "text": held.text[turn],
-                "frame": frame[rows],
-                "weight": weight,
-                "fold": fold[turn],
-                "subject": pd.factorize(signals["subject_id"].to_pandas())[0][turn],
-            }
-        )
-        # A user counts once a frame, however often they say it.
-        learned["weight"] /= learned.groupby(["subject", "frame"])["weight"].transform("size")
-        if known is not None:
-            learned = pd.concat([learned, _known(known, held.text[n:])], ignore_index=True)
-        learned = learned[(learned["frame"] != 0) & (learned["text"] >= 0)]
-        labels = _labels(learned)
-        number = label_numbers(labels, learned["frame"].to_numpy(np.int64))
-        kept = learned[number >= 0].assign(label=number[number >= 0])
+        learned, labels = gathered(signals, frame, held.text, lessons, fold, known)
         of_turns = Grams(held.counts, held.text[:n])
-        return ReadingTask(Asked.of(of_turns, label_numbers(labels, frame), table), _spread(kept), labels, rarity)
+        return ReadingTask(Asked.of(of_turns, label_numbers(labels, frame), table), learned, labels, rarity)
 
     def fit(self, left_out: Iterable[LeftOut]) -> dict[LeftOut, Reader]:
         """A reader for each set of folds, fitted on all others and on the lessons of no user."""
@@ -322,30 +245,6 @@ class ReadingTask:
     def mean(readers: Mapping[LeftOut, Reader], fold: int) -> Reader:
         """The mean of the readers that have not seen a fold, as it is stored."""
         return mean_reader([r for left_out, r in readers.items() if fold in left_out]).stored()
-
-
-def _known(known: pa.Table, text: I64) -> pd.DataFrame:
-    """Lessons from rows of an NLU training set."""
-    read = flatten(known["interpretations"])
-    first = best(read)
-    frame = np.where(first >= 0, np.append(read.frame_id, 0)[first], 0)
-    return pd.DataFrame({"text": text, "frame": frame, "weight": 1.0, "fold": -1, "subject": -1})
-
-
-def _labels(learned: pd.DataFrame) -> I64:
-    """Frames of enough distinct texts, those of most where there are too many; ascending."""
-    texts = learned.drop_duplicates(["frame", "text"])["frame"].value_counts()
-    enough = texts[texts >= MIN_TEXTS].rename_axis("frame").reset_index(name="texts")
-    most = enough.sort_values(["texts", "frame"], ascending=[False, True]).head(LABELS)
-    return np.sort(most["frame"].to_numpy(np.int64))
-
-
-def _spread(learned: pd.DataFrame) -> Lessons:
-    """At most `ROWS` distinct texts, evenly spread over those that there are."""
-    texts = np.unique(learned["text"].to_numpy(np.int64))
-    kept = learned[learned["text"].isin(texts[:: -(-len(texts) // ROWS) or 1])]
-    columns = {name: kept[name].to_numpy(np.int64) for name in ("text", "label", "fold")}
-    return Lessons(weight=kept["weight"].to_numpy(np.float64), **columns)
 
 
 def fit_reading(task: ReadingTask, fold: I64, folds: int, learned: Mask) -> tuple[ReadingModel, list[Design]]:

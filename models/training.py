@@ -13,8 +13,9 @@ from models.chain import Chain
 from models.correction import best_alternative, eligible, fit_correction, rounded, weak_candidate_labels
 from models.defect import fit_defect
 from models.fitted import Models
+from models.lessons import turn_lessons
 from models.options import TrainOptions
-from models.reading import ReadingTask, turn_lessons
+from models.reading import ReadingTask
 from models.report import report
 from models.thresholds import Scored, Thresholds, fit_thresholds
 from models.training_table import TrainingTable, training_table
@@ -96,7 +97,7 @@ def train(
             options.folds,
             options.weak_weight,
             options.seed,
-            _reading_task(table, weak, said, known, options),
+            _reading_task(table, wrong, right, weak, said, known, options),
             Judged.of(signals, table.candidates),
         ),
     )
@@ -117,11 +118,21 @@ def _taught(gold: F64, fit_rows: Mask, options: TrainOptions) -> tuple[F64, Mask
 
 
 def _reading_task(
-    table: TrainingTable, weak: F64, said: pa.Table | None, known: pa.Table | None, options: TrainOptions
+    table: TrainingTable,
+    wrong: F64,
+    right: F64,
+    weak: F64,
+    said: pa.Table | None,
+    known: pa.Table | None,
+    options: TrainOptions,
 ) -> ReadingTask | None:
+    """What readings are learned from: the labels that the models learn from (`_taught`), and no others."""
     if said is None or not options.reading:
         return None
-    lessons = turn_lessons(table.candidates, table.right, weak, table.early, options.weak_weight)
+    # Who learns from gold alone is taught nothing by a turn that nobody judged.
+    unjudged = np.ones(len(weak)) if options.labels == "gold" else weak
+    defect = np.where(np.isnan(wrong), unjudged, wrong)
+    lessons = turn_lessons(table.candidates, right, defect, table.early, options.weak_weight)
     return ReadingTask.of(table.signals, said["utterance"], table.candidates, lessons, table.fold, known)
 
 

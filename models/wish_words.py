@@ -6,6 +6,10 @@ be of it. So a repair that one user made teaches what another's like words mean,
 in silence.
 
 Counts are kept by fold of subject; a turn is read by the words of the other folds' users.
+
+It is a part of `models.wishes`, inside its estimation, where there is no label and counts must be soft and many. The
+classifiers of `models.reading` ask the same of words where labels are at hand, and `models.words` whether a turn was a
+defect.
 """
 
 from __future__ import annotations
@@ -142,7 +146,7 @@ def word_grams(utterance: pa.Array | pa.ChunkedArray) -> Grams:
     return grams(utterance, bits=BITS)
 
 
-def fit_words(said: Grams, frame: I64, table: CandidateTable, belief: F64, fold: I64, folds: int) -> WishWords:
+def fit_wish_words(said: Grams, frame: I64, table: CandidateTable, belief: F64, fold: I64, folds: int) -> WishWords:
     """Count words by frame, each turn as far as its wish is believed to be of the frame.
 
     Parameters

@@ -26,7 +26,7 @@ from features.hashing import strings
 from models.boost import TrainingError
 from models.design import CandidateTable, frames, numbers
 from models.wish_chain import AGAIN, END, NEW, WishChain, popularity
-from models.wish_words import WishWords, fit_words, pooled
+from models.wish_words import WishWords, fit_wish_words, pooled
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -183,7 +183,7 @@ def fit_wishes(signals: pa.Table, table: CandidateTable, heard: Heard | None = N
     frame = frames(signals, table)
     for _ in range(WORD_ROUNDS):
         belief = wishes.posterior(signals, table, heard)
-        words = fit_words(heard.said, frame, table, belief, heard.fold, heard.folds)
+        words = fit_wish_words(heard.said, frame, table, belief, heard.fold, heard.folds)
         wishes = _steps(replace(wishes, words=words), signals, table, heard, bins, WORD_STEPS)
     return wishes
 

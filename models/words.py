@@ -5,6 +5,10 @@ over how the reaction begins after which words, learns what no list of phrases h
 that an answer was wrong. Its log-odds join the other signals, so the boosters weigh them against what needs no words
 (stacking, Wolpert 1992).
 
+It answers "was this turn a defect", for the defect model, and learns from the labels. What words are taken to MEAN is
+asked elsewhere: by `models.reading` for the correction model, from labels, and by `models.wish_words` for the wishes,
+without any.
+
 A booster must not learn from a column that has seen the row's own label, nor be judged on a subject that its column
 has seen. So a regression is fitted for each PAIR of folds, on all others: booster k learns from rows of fold j with
 the regression that has seen neither j nor k, and judges rows of fold k with the mean of those that have not seen k.
@@ -27,7 +31,7 @@ import pyarrow as pa
 from features.grams import BITS, Grams, exchange, grams
 from models.boost import TrainingError
 from models.design import Design
-from models.logistic import Texts, fit_logistic
+from models.logistic import Field, fit_logistic
 from models.packing import pack, unpack
 
 F32 = npt.NDArray[np.float32]
@@ -202,7 +206,7 @@ def fit_words(said: pa.Table, label: F64, weight: F64, fold: I64, folds: int) ->
                 f"folds {pair}: the {len(rows)} rows outside hold one class only; folds go by user, so more users are "
                 "wanted, gold labels of both kinds, or train.words = false"
             )
-        return fit_logistic([Texts.of(held[f], rows) for f in PARTS[part]], label[rows], weight[rows])
+        return fit_logistic([Field.of(held[f], rows) for f in PARTS[part]], label[rows], weight[rows])
 
     with ThreadPoolExecutor(_THREADS) as pool:
         fitted = dict(zip(tasks, pool.map(fit, tasks), strict=True))

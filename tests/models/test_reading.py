@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from build import interpretation, turns
 
@@ -19,11 +20,13 @@ from models.boost import TrainingError
 from models.design import candidate_table, frames
 from models.folds import subject_folds
 from models.judge import judge
+from models.lessons import Lessons, turn_lessons
 from models.options import TrainOptions
 from models.reader import fit_reader, mean_reader
-from models.reading import NAMES, ReadingModel, ReadingTask, fit_reading, turn_lessons, words
+from models.reading import NAMES, ReadingModel, ReadingTask, fit_reading, words
 from models.store import dumps, loads
-from models.training import train
+from models.training import _reading_task, _taught, train
+from models.training_table import training_table
 from schemas import GOLD
 
 FOLDS = 3
@@ -184,7 +187,8 @@ def test_the_same_log_gives_the_same_bytes(made, model):
 
 def test_a_turn_reads_alike_whichever_others_are_there(made, model):
     whole, few = made.told(model, "score"), Made(made.turns.slice(0, 7))
-    assert np.allclose(few.told(model, "score"), whole[:14])
+    np.testing.assert_array_equal(few.told(model, "score"), whole[:14])
+    np.testing.assert_array_equal(few.told(model, "entropy"), made.told(model, "entropy")[:14])
 
 
 def test_two_folds_are_too_few(made):
@@ -245,3 +249,26 @@ def test_readings_are_part_of_the_correction_models_id(made, trained):
     without = replace(trained, correction=replace(trained.correction, reading=None))
     assert without.defect_id == trained.defect_id
     assert without.correction_id != trained.correction_id
+
+
+def test_readings_learn_from_no_other_labels_than_the_models(made):
+    """Weak labels alone: gold teaches nothing. Gold alone: a turn that nobody judged teaches nothing."""
+    told, said, gold = made.signals, made.turns.select(["utterance"]), _gold(made)
+
+    def taught(labels: str, gold: pa.Table, weak: float) -> Lessons:
+        table = training_table(told, gold, FOLDS)
+        options = TrainOptions(folds=FOLDS, labels=labels, reading=True)
+        wrong, _ = _taught(table.wrong, table.early, options)
+        right, _ = _taught(table.right, table.early[table.candidates.turn], options)
+        task = _reading_task(table, wrong, right, np.full(told.num_rows, weak), said, None, options)
+        assert task is not None
+        return task.lessons
+
+    weak, without = (taught("weak", given, 0.25) for given in (gold, GOLD.empty()))
+    assert (weak.weight == without.weight).all() and (weak.label == without.label).all()
+    half = gold.filter(pc.is_in(gold["turn_id"], value_set=told["turn_id"][:30]))
+    assert len(taught("gold", half, 0.5).text) == told.num_rows / 2
+    assert len(taught("both", half, 0.5).text) == told.num_rows
+    # A turn that people called right as it stands teaches what was acted on, as far as they did.
+    top = half.filter(pc.equal(half["definition"], "wrong_interpretation"))
+    assert len(taught("gold", top, 0.5).text) == pc.sum(pc.equal(top["value"], 0.0)).as_py()

@@ -22,7 +22,7 @@ from models.prior import fit_prior
 from models.store import dumps, loads
 from models.training import train
 from models.wish_chain import WishChain
-from models.wish_words import WishWords, fit_words, pooled, word_grams
+from models.wish_words import WishWords, fit_wish_words, pooled, word_grams
 from models.wishes import NAMES, binned, fit_wishes, weak_defects, weak_rights, with_wishes
 from schemas import GOLD
 
@@ -178,7 +178,7 @@ def test_words_of_other_users_tell_what_a_silent_turn_meant() -> None:
     said, frame = word_grams(pa.array(["lime please"] * len(users))), frames(told, candidates)
     silent = candidates.turn % 4 == 0
     belief = np.where(candidates.entry == np.where(silent, 0, 1), 0.9, 0.05)
-    words = fit_words(said, frame, candidates, belief, fold, 5)
+    words = fit_wish_words(said, frame, candidates, belief, fold, 5)
     scores = np.tile([0.5, 0.3, 0.2], len(users))
     told_by_words = words.emission(said, frame, candidates, fold, scores)
     assert (told_by_words[candidates.entry == 1] > 0.5).all()
@@ -196,7 +196,7 @@ def test_what_has_no_frame_is_no_frame_and_keeps_its_score() -> None:
     candidates = replace(candidates, offset=np.where(proposed, OF_CHAIN, 0))
     frame = frames(told, candidates)
     assert not frame[proposed].any() and frame[~proposed].all()
-    words = fit_words(said, frame, candidates, np.full(len(frame), 0.5), fold, 5)
+    words = fit_wish_words(said, frame, candidates, np.full(len(frame), 0.5), fold, 5)
     assert len(words.frames) == 1 and words.frames[0] == frame[0]
     scores = np.where(proposed, 0.4, 0.6)
     got = words.emission(said, frame, candidates, fold, scores)
@@ -207,7 +207,7 @@ def test_texts_are_read_alike_however_many_at_a_time(held: tuple, monkeypatch: p
     table, told, candidates, _, _ = held
     said, fold = word_grams(said_of(table, told)["utterance"]), subject_folds(told["subject_id"], 5)
     frame, scores = frames(told, candidates), np.full(len(candidates.turn), 0.4)
-    words = fit_words(said, frame, candidates, scores, fold, 5)
+    words = fit_wish_words(said, frame, candidates, scores, fold, 5)
     whole = words.emission(said, frame, candidates, fold, scores)
     monkeypatch.setattr("models.wish_words.CHUNK", 7)
     assert (words.emission(said, frame, candidates, fold, scores) == whole).all()
@@ -221,7 +221,7 @@ def test_counts_of_words_by_value_and_each_fold_reads_the_others() -> None:
     told = signals(table)
     candidates = candidate_table(told)
     held = word_grams(pa.array(["a", "b"]))
-    words = fit_words(held, frames(told, candidates), candidates, np.array([1.0, 0.5]), np.array([0, 1]), 2)
+    words = fit_wish_words(held, frames(told, candidates), candidates, np.array([1.0, 0.5]), np.array([0, 1]), 2)
     assert words.turns.sum() == pytest.approx(1.5)
     assert words.counts.sum(axis=2).sum() == pytest.approx(held.counts[0].sum() + 0.5 * held.counts[1].sum(), abs=1e-3)
     # Fold 0 knows what fold 1 said alone: b, which it takes anything for.
