@@ -6,7 +6,8 @@ DATA   ?= ../shared/data
 OUT    ?= out/quality.json
 STAMP   = $(VENV)/.installed
 
-.PHONY: demo docs install test test-all lint types lock golden bench-quality bench-memory bench-speed clean
+.PHONY: demo docs install test test-all lint types lock golden bench-quality bench-loop bench-ablation bench-audit bench-memory \
+        bench-speed clean
 
 # Two commands are enough to see it: `make demo`, `make test`.
 demo: install
@@ -45,6 +46,17 @@ golden: install
 
 bench-quality: install
 	$(BIN)/python -m bench.quality --data $(DATA) --out $(OUT)
+
+bench-loop: OUT = out/loop.json
+bench-loop: install
+	$(BIN)/python -m bench.loop --data $(DATA) --out $(OUT)
+
+bench-ablation: OUT = out/ablation.json
+bench-ablation: install
+	$(BIN)/python -m bench.ablation --data $(DATA) --out $(OUT)
+
+bench-audit: install
+	$(BIN)/python -m bench.audit --out out/audit.json
 
 bench-memory: install
 	$(BIN)/python -m bench.memory --out out/memory.json
