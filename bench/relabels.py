@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from models.calibration import fit_beta
-from models.certify import estimate
+from models.certify import estimate_each
 from models.correction import best_alternative
 from models.design import CandidateTable
 from models.training import TrainOptions
@@ -95,7 +94,7 @@ def relabels(truth: Truth, scores: list[F64], by_lead: bool = True) -> Relabels:
         For each fold p(right) of all candidates by what its training part alone taught; rows of that part by models
         that have not seen their subject.
     by_lead : bool
-        Else its score alone decides, for comparison, even where the top candidate's is higher; see `estimate_each`.
+        Else its score alone decides, for comparison, even where the top candidate's is higher.
     """
     table, fold = truth.candidates, truth.fold
     top_right = np.zeros(len(truth.scored), bool)
@@ -103,29 +102,13 @@ def relabels(truth: Truth, scores: list[F64], by_lead: bool = True) -> Relabels:
     turns, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for k, score in enumerate(scores):
         chosen = best_alternative(table, score, len(truth.scored))
-        decides, choose = (chosen.margin, estimate) if by_lead else (chosen.probability, estimate_each)
+        decides = chosen.margin if by_lead else chosen.probability
         leads = (chosen.margin > 0) & (chosen.probability >= LEAST_CORRECT)
         may = truth.scored & (chosen.row >= 0) & (leads | (not by_lead))
         known = may & (fold != k)
-        cut = choose(decides[known], truth.right[chosen.row[known]], PRECISION, NEVER)
+        cut = estimate_each(decides[known], truth.right[chosen.row[known]], PRECISION, NEVER)
         accepted = np.flatnonzero(may & (fold == k) & (decides >= cut))
         turns.append(accepted)
         rows.append(chosen.row[accepted])
     turn, row = np.concatenate(turns), np.concatenate(rows)
     return Relabels(turn, row, truth.right[row] > 0, top_right[turn])
-
-
-def estimate_each(score: F64, truth: F64, wished: float, fallback: float) -> float:
-    """Lowest threshold from which every single row has the wished probability, by a calibration of these rows.
-
-    Scores need no common scale with the wish, as two or three numbers are fitted to all of them.
-
-    Parameters
-    ----------
-    score, truth, wished, fallback
-        As for `models.certify.estimate`.
-    """
-    if not len(score):
-        return fallback
-    reached = fit_beta(score, truth)(score) >= wished
-    return float(score[reached].min()) if reached.any() and truth.any() else fallback

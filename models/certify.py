@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from features.hashing import hash64
+from models.calibration import fit_beta
 from models.metrics import clopper_pearson_low
 
 F64 = npt.NDArray[np.float64]
@@ -83,6 +84,23 @@ def estimate(score: F64, truth: F64, wished: float, fallback: float) -> float:
     last_of_tie = np.append(score[order][1:] != score[order][:-1], True)
     reached = np.flatnonzero(last_of_tie & (precision - error >= wished))
     return float(score[order][reached[-1]]) if len(reached) else fallback
+
+
+def estimate_each(score: F64, truth: F64, wished: float, fallback: float) -> float:
+    """Lowest threshold from which every single row has the wished probability, by a calibration of these rows.
+
+    Stricter than `estimate`, whose rows reach it on average, and steadier where few rows are taken: two or three
+    numbers are fitted to all of them, instead of the cut that happens to be luckiest.
+
+    Parameters
+    ----------
+    score, truth, wished, fallback
+        As for `estimate`.
+    """
+    if not len(score):
+        return fallback
+    reached = fit_beta(score, truth)(score) >= wished
+    return float(score[reached].min()) if reached.any() and truth.any() else fallback
 
 
 def one_per_subject(subjects: npt.NDArray[np.object_], turn_ids: npt.NDArray[np.object_]) -> npt.NDArray[np.int64]:

@@ -19,7 +19,7 @@ than the wished precision.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -31,13 +31,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.text import flat
-from models.certify import CONFIDENCE, Threshold, certify, estimate, least_labels, one_per_subject
+from models.certify import CONFIDENCE, Threshold, certify, least_labels, one_per_subject
 from models.metrics import clopper_pearson_high
 from schemas.judgement import NO_DOMAIN
 
 F64 = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Names = npt.NDArray[np.object_]
+# Scores, labels, wished precision, fallback; to a threshold.
+Estimator = Callable[[F64, F64, float, float], float]
 
 # No probability reaches it, and no lead; see `models.correction.rounded`.
 ABSTAIN: Final = 1.0
@@ -138,7 +140,7 @@ class Scored:
         return number, {str(name): k for k, name in enumerate(names)}
 
 
-def fit_thresholds(rows: Scored, wished: float, option: float) -> Thresholds:
+def fit_thresholds(rows: Scored, wished: float, option: float, by: Estimator) -> Thresholds:
     """Estimate thresholds on earlier gold, then prove them on later gold.
 
     A domain has a threshold of its own where its earlier gold would suffice for a proof without an error
@@ -151,11 +153,13 @@ def fit_thresholds(rows: Scored, wished: float, option: float) -> Thresholds:
         Precision.
     option : float
         Threshold where there is too little gold to tell.
+    by : callable
+        `models.certify.estimate` or `estimate_each`.
     """
-    pooled = _estimated(rows, rows.known, wished) or _without(rows, wished, option)
+    pooled = _estimated(rows, rows.known, wished, by) or _without(rows, wished, option)
     found = dict.fromkeys(sorted(rows.domains(rows.early)), pooled)
     for name in found.keys() & rows.domains(rows.known):
-        found[name] = _of_domain(rows, rows.of(name), wished, option, pooled)
+        found[name] = _of_domain(rows, rows.of(name), wished, option, pooled, by)
     tested = _tested_together(rows, found)
     together = _proved(rows, tested, pooled)
     if together.certified_at is None:
@@ -167,19 +171,19 @@ def fit_thresholds(rows: Scored, wished: float, option: float) -> Thresholds:
     )
 
 
-def _of_domain(rows: Scored, of: Mask, wished: float, option: float, pooled: Threshold) -> Threshold:
+def _of_domain(rows: Scored, of: Mask, wished: float, option: float, pooled: Threshold, by: Estimator) -> Threshold:
     """The threshold that a domain's own gold gives; the pooled one where it is too little and does not refute it."""
     at = of & rows.known
     tells = _enough(rows, at, wished, option) or _refutes(rows, at, pooled)
-    chosen = (_estimated(rows, at, wished) or Threshold(ABSTAIN, wished, basis="abstain")) if tells else pooled
+    chosen = (_estimated(rows, at, wished, by) or Threshold(ABSTAIN, wished, basis="abstain")) if tells else pooled
     proved = _proved(rows, at & ~rows.early, chosen)
     return chosen if proved.certified_at is None else replace(proved, basis="domain")
 
 
-def _estimated(rows: Scored, known: Mask, wished: float) -> Threshold | None:
+def _estimated(rows: Scored, known: Mask, wished: float, by: Estimator) -> Threshold | None:
     """The threshold that some earlier rows of gold give; None where none reaches the wish."""
     at = known & rows.early
-    value = estimate(rows.score[at], rows.truth[at], wished, np.nan)
+    value = by(rows.score[at], rows.truth[at], wished, np.nan)
     return None if np.isnan(value) else Threshold(value, wished)
 
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
 from models.boost import TrainingError, at_once
+from models.certify import estimate, estimate_each
 from models.chain import Chain
 from models.correction import best_alternative, eligible, fit_correction, rounded, weak_candidate_labels
 from models.defect import fit_defect
@@ -170,7 +171,7 @@ def _scored(table: TrainingTable, score: F64, truth: F64, may: Mask) -> Scored:
 
 def _defect_threshold(table: TrainingTable, p_defect: F64, options: TrainOptions) -> Thresholds:
     rows = _scored(table, p_defect, table.wrong, np.ones(len(table.early), bool))
-    return fit_thresholds(rows, options.precision, options.weak_threshold)
+    return fit_thresholds(rows, options.precision, options.weak_threshold, estimate)
 
 
 def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, options: TrainOptions) -> Thresholds:
@@ -180,4 +181,4 @@ def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64,
     # The last entry stands for turns without an alternative, whose row is -1.
     truth = np.append(table.right, np.nan)[choice.row]
     rows = _scored(table, choice.margin, truth, may)
-    return fit_thresholds(rows, options.precision, options.weak_tau)
+    return fit_thresholds(rows, options.precision, options.weak_tau, estimate_each)

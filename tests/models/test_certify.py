@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from models.certify import GRID, certify, estimate, least_labels, one_per_subject
+from models.certify import GRID, certify, estimate, estimate_each, least_labels, one_per_subject
 from models.metrics import clopper_pearson_low
 
 
@@ -34,6 +34,20 @@ def test_a_few_right_ones_are_not_taken_for_certainty():
 @pytest.mark.parametrize(("score", "truth"), [([], []), ([0.9, 0.8], [0.0, 0.0])])
 def test_estimate_falls_back_where_nothing_reaches_it(score, truth):
     assert estimate(np.array(score), np.array(truth), 0.9, fallback=0.5) == 0.5
+
+
+def test_estimate_each_asks_every_row_for_the_wished_probability():
+    generator = np.random.default_rng(8)
+    score = generator.random(20_000)
+    truth = (generator.random(20_000) < score).astype(float)
+    assert estimate_each(score, truth, 0.9, fallback=2.0) == pytest.approx(0.9, abs=0.03)
+    # On average they reach it from .8 on.
+    assert estimate(score, truth, 0.9, fallback=2.0) == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize(("score", "truth"), [([], []), ([0.9, 0.8], [0.0, 0.0])])
+def test_estimate_each_falls_back_where_nothing_reaches_it(score, truth):
+    assert estimate_each(np.array(score), np.array(truth), 0.9, fallback=2.0) == 2.0
 
 
 def test_one_per_subject_picks_one_row_each_whatever_the_order():

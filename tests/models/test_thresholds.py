@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from models.certify import Threshold
+from models.certify import Threshold, estimate
 from models.thresholds import ABSTAIN, Scored, Thresholds, fit_thresholds
 from schemas.judgement import BASES
 
@@ -30,7 +30,7 @@ def rows(*parts):
 
 
 def fit(*parts, wished=0.9, option=0.5):
-    return fit_thresholds(rows(*parts), wished, option)
+    return fit_thresholds(rows(*parts), wished, option, estimate)
 
 
 def test_a_domain_with_labels_enough_is_proved_by_its_own():
@@ -97,7 +97,7 @@ def test_a_domain_never_seen_gets_the_pooled_threshold_and_is_not_certified():
 def test_a_domain_seen_only_later_is_unknown():
     late = rows(("bus", 100, 0.8, 1.0), ("train", 100, 0.8, 1.0))
     late = replace(late, early=late.early & (late.domain == "bus"))
-    assert set(fit_thresholds(late, 0.9, 0.5).domains) == {"bus"}
+    assert set(fit_thresholds(late, 0.9, 0.5, estimate).domains) == {"bus"}
 
 
 def test_turns_without_a_domain_are_a_domain():
@@ -139,6 +139,6 @@ def test_of_domains_that_miss_the_wish_at_most_5_percent_are_proved():
             names,
             names,
         )
-        held = fit_thresholds(sample, 0.9, 0.5).domains.values()
+        held = fit_thresholds(sample, 0.9, 0.5, estimate).domains.values()
         proved += sum(t.basis == "domain" for t in held)
     assert proved / 200 <= 0.08
