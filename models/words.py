@@ -32,6 +32,7 @@ from features.grams import BITS, Grams, exchange, grams
 from models.boost import TrainingError
 from models.design import Design
 from models.logistic import Field, fit_logistic
+from models.options import LEAST_FOLDS
 from models.packing import pack, unpack
 
 F32 = npt.NDArray[np.float32]
@@ -174,7 +175,7 @@ def fit_words(said: pa.Table, label: F64, weight: F64, fold: I64, folds: int) ->
         0 leaves a row out of the fit; it is still scored.
     fold : numpy.ndarray of int64, shape (n,)
     folds : int
-        At least 3: a regression leaves two out.
+        At least `LEAST_FOLDS`: a regression leaves two out.
 
     Returns
     -------
@@ -188,8 +189,8 @@ def fit_words(said: pa.Table, label: F64, weight: F64, fold: I64, folds: int) ->
     models.boost.TrainingError
         If there are fewer than 3 folds, or the rows outside two folds hold one class only.
     """
-    if folds < 3:
-        raise TrainingError(f"{folds} folds: a model over words wants at least 3 (train.folds)")
+    if folds < LEAST_FOLDS:
+        raise TrainingError(f"{folds} folds: a model over words wants at least {LEAST_FOLDS} (train.folds)")
     plain = {f: field_grams(said, f) for f in FIELDS}
     rarity = {f: held.rarity().astype(np.float16) for f, held in plain.items()}
     held = {f: g.weighted(rarity[f].astype(np.float64)) for f, g in plain.items()}
