@@ -53,7 +53,8 @@ def fit_beta(score: F64, truth: F64, weight: F64 | None = None) -> BetaCalibrati
         p = 1.0 / (1.0 + np.exp(-z))
         value = float(np.sum(w * (np.logaddexp(0.0, z) - truth * z)))
         slope = w * (p - truth)
-        return value, np.array([slope @ x, slope @ y, slope.sum()])
+        # NumPy's own sum: a BLAS cuts an inner product by threads, and its last digits with it.
+        return value, np.array([(slope * x).sum(), (slope * y).sum(), slope.sum()])
 
     fit = minimize(
         loss, np.array([1.0, 1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0.0, None), (0.0, None), (None, None)]

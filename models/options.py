@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+# Of models over words: a booster's columns are of models that have seen neither its own fold nor the row's.
+LEAST_FOLDS: Final = 3
 LABEL_SOURCES: Final = ("both", "gold", "weak")
 
 # Where labels come from without gold.

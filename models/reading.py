@@ -31,6 +31,7 @@ from features.text import distinct, flat, normalise
 from models.boost import TrainingError
 from models.design import CandidateTable, Design, frames
 from models.lessons import Lessons, gathered, label_numbers
+from models.options import LEAST_FOLDS
 from models.packing import pack, unpack
 from models.reader import SHARPNESS, Reader, fit_reader, mean_reader
 
@@ -257,7 +258,7 @@ def fit_reading(task: ReadingTask, fold: I64, folds: int, learned: Mask) -> tupl
     fold : numpy.ndarray of int64, shape (m,)
         Of each candidate's turn.
     folds : int
-        At least 3: a reader leaves two out.
+        At least `LEAST_FOLDS`: a reader leaves two out.
     learned : numpy.ndarray of bool, shape (m,)
         Candidates that boosters learn from, whole turns.
 
@@ -270,10 +271,10 @@ def fit_reading(task: ReadingTask, fold: I64, folds: int, learned: Mask) -> tupl
     Raises
     ------
     models.boost.TrainingError
-        If there are fewer than 3 folds.
+        If there are fewer folds.
     """
-    if folds < 3:
-        raise TrainingError(f"{folds} folds: a model of readings wants at least 3 (train.folds)")
+    if folds < LEAST_FOLDS:
+        raise TrainingError(f"{folds} folds: a model of readings wants at least {LEAST_FOLDS} (train.folds)")
     readers = task.fit(combinations(range(folds), 2))
     stacked = task.stacked(readers, fold, range(folds), learned)
     held = tuple(task.mean(readers, k) for k in range(folds))

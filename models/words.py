@@ -17,7 +17,7 @@ The mean of linear models is one linear model, so judging reads one set of weigh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +32,7 @@ from features.grams import BITS, Grams, exchange, grams
 from models.boost import TrainingError
 from models.design import Design
 from models.logistic import Field, fit_logistic
+from models.options import LEAST_FOLDS
 from models.packing import pack, unpack
 
 F32 = npt.NDArray[np.float32]
@@ -119,16 +120,20 @@ class WordsModel:
         fold : numpy.ndarray of int64, shape (n,)
             Fold of each row's subject, as at the fit.
         """
-        rows = np.arange(said.num_rows)
-        out = np.zeros((said.num_rows, len(NAMES)))
+        return self.columns_of(lambda f: field_grams(said, f).weighted(self.rarity[f].astype(np.float64)), fold)
+
+    def columns_of(self, held: Callable[[str], Grams], fold: I64) -> Design:
+        """The same from a field's words, weighted by `rarity`; each field is asked for once."""
+        rows = np.arange(len(fold))
+        out = np.zeros((len(fold), len(NAMES)))
         known = np.zeros(out.shape, bool)
         for field in FIELDS:
             reading = [(at, part) for at, (part, fields) in enumerate(PARTS.items()) if field in fields]
-            held = field_grams(said, field).weighted(self.rarity[field].astype(np.float64))
-            score = held.product(np.hstack([self._dense[part, field] for _, part in reading]))
+            grams_of = held(field)
+            score = grams_of.product(np.hstack([self._dense[part, field] for _, part in reading]))
             for number, (at, _) in enumerate(reading):
                 out[:, at] += score[rows, number * self.folds + fold]
-                known[:, at] |= held.text >= 0
+                known[:, at] |= grams_of.text >= 0
         out += np.array([self.intercept[part] for part in PARTS])[:, fold].T
         return Design(np.where(known, out, np.nan).astype(np.float32), NAMES)
 
@@ -174,7 +179,7 @@ def fit_words(said: pa.Table, label: F64, weight: F64, fold: I64, folds: int) ->
         0 leaves a row out of the fit; it is still scored.
     fold : numpy.ndarray of int64, shape (n,)
     folds : int
-        At least 3: a regression leaves two out.
+        At least `LEAST_FOLDS`: a regression leaves two out.
 
     Returns
     -------
@@ -188,8 +193,8 @@ def fit_words(said: pa.Table, label: F64, weight: F64, fold: I64, folds: int) ->
     models.boost.TrainingError
         If there are fewer than 3 folds, or the rows outside two folds hold one class only.
     """
-    if folds < 3:
-        raise TrainingError(f"{folds} folds: a model over words wants at least 3 (train.folds)")
+    if folds < LEAST_FOLDS:
+        raise TrainingError(f"{folds} folds: a model over words wants at least {LEAST_FOLDS} (train.folds)")
     plain = {f: field_grams(said, f) for f in FIELDS}
     rarity = {f: held.rarity().astype(np.float16) for f, held in plain.items()}
     held = {f: g.weighted(rarity[f].astype(np.float64)) for f, g in plain.items()}
@@ -211,7 +216,7 @@ def fit_words(said: pa.Table, label: F64, weight: F64, fold: I64, folds: int) ->
     with ThreadPoolExecutor(_THREADS) as pool:
         fitted = dict(zip(tasks, pool.map(fit, tasks), strict=True))
     model = _mean_model(fitted, folds, rarity)
-    return model, _booster_columns(held, fitted, fold, folds, model.columns(said, fold).values)
+    return model, _booster_columns(held, fitted, fold, folds, model.columns_of(held.__getitem__, fold).values)
 
 
 _Fitted = dict[tuple[str, tuple[int, int]], tuple[F64, float]]

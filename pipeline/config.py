@@ -15,7 +15,7 @@ from typing import Any, Final
 from features.lexicon import load as load_lexicon
 from features.signals import SignalOptions
 from models.chain import ChainOptions
-from models.options import FUNCTIONS, LABEL_SOURCES, WISHES, WORDS, TrainOptions
+from models.options import FUNCTIONS, LABEL_SOURCES, LEAST_FOLDS, WISHES, WORDS, TrainOptions
 from pipeline import storage
 from pipeline.errors import ConfigError
 from pipeline.gates.options import GatesOptions
@@ -284,6 +284,10 @@ def _check(config: Config) -> Config:
         raise ConfigError(f"train.labels = {config.train.labels!r}: {', '.join(LABEL_SOURCES)} is wanted")
     if config.train.weak_from not in (FUNCTIONS, WISHES, WORDS):
         raise ConfigError(f"train.weak_from = {config.train.weak_from!r}: functions, wishes or words is wanted")
+    if (config.train.words or config.train.reading) and config.train.folds < LEAST_FOLDS:
+        raise ConfigError(
+            f"train.folds = {config.train.folds}: with train.words or train.reading at least {LEAST_FOLDS} are wanted"
+        )
     _check_zone(config.ingest.timezone)
     for name in _TIMES:
         if (text := _value(config, name)) is not None:

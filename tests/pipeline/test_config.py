@@ -149,3 +149,10 @@ def test_the_resolved_form_holds_every_key_but_how_rows_are_shuffled():
     resolved = load(None, ["shuffle.mode=native", "curate.min_users=3"]).resolved()
     assert "shuffle" not in resolved and resolved["curate"]["min_users"] == 3
     assert resolved == load(None, ["curate.min_users=3"]).resolved()
+
+
+@pytest.mark.parametrize("option", ["words", "reading"])
+def test_models_over_words_want_three_folds(tmp_path, option):
+    with pytest.raises(ConfigError, match=r"train\.folds = 2: with train\.words or train\.reading at least 3"):
+        from_file(tmp_path, f"[train]\nfolds = 2\n{option} = true\n")
+    assert from_file(tmp_path, f"[train]\nfolds = 3\n{option} = true\n").train.folds == 3
