@@ -27,7 +27,7 @@ def run(context: Context) -> None:
         model=model,
         sha256=trained["sha256"],
         threads=context.threads,
-        gold=workspace.table("ingest", "gold"),
+        gold=(workspace.table("ingest", "gold"), workspace.table("train", "gold")),
     )
 
     def build(pipeline: beam.Pipeline) -> None:

@@ -27,6 +27,7 @@ from pipeline.jobs.context import Context, numbers
 from pipeline.jobs.ingest import tell_unknown
 from pipeline.transforms.chain import CountEdges, KnownEdges
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
+from pipeline.transforms.write import write_bucket
 from pipeline.workspace import Workspace
 from schemas import EDGE, GOLD, SAID, SIGNALS
 
@@ -48,6 +49,9 @@ def run(context: Context) -> None:
     held = audited(workspace)
     gold = labels(workspace, held)
     told = {"inputs": held.inputs, "labels": held.table.num_rows, "unknown": tell_unknown(context, held)}
+    if held.table.num_rows:
+        # As they were when it was learned from them: stage label takes a reviewer's word from here.
+        write_bucket(workspace.table("train", "gold"), 0, held.table, GOLD)
     rows = workspace.read("train", "rows", SIGNALS)
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()

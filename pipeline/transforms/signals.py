@@ -84,7 +84,7 @@ class JudgeTurns(SideBySide):
         model: str,
         sha256: str,
         threads: int = 1,
-        gold: str | None = None,
+        gold: tuple[str, ...] = (),
     ) -> None:
         super().__init__(threads)
         self._turns, self._signals, self._gold = turns, signals, gold
@@ -94,7 +94,7 @@ class JudgeTurns(SideBySide):
     def setup(self) -> None:
         """Load the models named by their hash, and what reviewers said."""
         self._models: Models = loads(storage.read_bytes(self._model), self._sha256)
-        paths = storage.files(self._gold, "bucket-*.parquet") if self._gold else []
+        paths = [p for folder in self._gold for p in storage.files(folder, "bucket-*.parquet")]
         self._reviews = Reviews.of(
             pa.concat_tables([GOLD.empty(), *(storage.read_table(p, GOLD.schema) for p in paths)])
         )

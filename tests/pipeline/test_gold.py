@@ -214,6 +214,19 @@ def test_labels_are_given_to_ingest(released: Path, capsys: Any):
     assert "run from there, or copy the file to" in capsys.readouterr().err
 
 
+def test_a_reviewers_word_in_the_folder_of_audits_settles_the_turn(released: Path, tmp_path: Path):
+    out = copy(released, tmp_path / "out")
+    held = pq.read_table(out / "stages/label/corrections").to_pylist()
+    row = next(r for r in held if r["source"] == "n-best" and not r["accepted"])
+    said = RIGHT | {"turn_id": row["turn_id"], "candidate_id": row["candidate_id"], "source": "reviewer/ann"}
+    (out / "gold").mkdir()
+    write(out / "gold" / "people.jsonl", said)
+    for stage in ("train", "label"):
+        assert afterword(stage, "--out", out, *SETTINGS[2:]) == 0
+    after = [r for r in pq.read_table(out / "stages/label/corrections").to_pylist() if r["turn_id"] == row["turn_id"]]
+    assert [(r["candidate_id"], r["source"]) for r in after if r["accepted"]] == [(row["candidate_id"], "reviewer")]
+
+
 def test_a_separator_of_lines_within_a_value_is_no_end_of_a_line(tmp_path: Path):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(WRONG | {"turn_id": "t\u20281"}, ensure_ascii=False) + "\n")
