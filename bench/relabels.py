@@ -103,11 +103,11 @@ def relabels(truth: Truth, scores: list[F64], by_lead: bool = True) -> Relabels:
     for k, score in enumerate(scores):
         chosen = best_alternative(table, score, len(truth.scored))
         decides = chosen.margin if by_lead else chosen.probability
-        leads = (chosen.margin > 0) & (chosen.probability >= LEAST_CORRECT)
-        may = truth.scored & (chosen.row >= 0) & (leads | (not by_lead))
+        likely = chosen.probability >= LEAST_CORRECT
+        may = truth.scored & (chosen.row >= 0) & ((chosen.margin > 0) | (not by_lead))
         known = may & (fold != k)
         cut = estimate_each(decides[known], truth.right[chosen.row[known]], PRECISION, NEVER)
-        accepted = np.flatnonzero(may & (fold == k) & (decides >= cut))
+        accepted = np.flatnonzero(may & (fold == k) & (likely | (not by_lead)) & (decides >= cut))
         turns.append(accepted)
         rows.append(chosen.row[accepted])
     turn, row = np.concatenate(turns), np.concatenate(rows)

@@ -175,9 +175,11 @@ def _defect_threshold(table: TrainingTable, p_defect: F64, options: TrainOptions
 
 
 def _correction_threshold(table: TrainingTable, is_defect: Mask, p_correct: F64, options: TrainOptions) -> Thresholds:
-    """Tau, a lead, over the alternatives that would be accepted at it."""
+    """Tau, a lead: chosen over the alternatives that have one."""
     choice = best_alternative(table.candidates, p_correct, len(table.early))
-    may = eligible(table.candidates, choice, is_defect, options.least_correct)
+    # What is proved is what would be accepted; to choose, a calibration wants the unlikely ones as well.
+    may = eligible(table.candidates, choice, is_defect, 0.0)
+    may &= table.early | (choice.probability >= options.least_correct)
     # The last entry stands for turns without an alternative, whose row is -1.
     truth = np.append(table.right, np.nan)[choice.row]
     rows = _scored(table, choice.margin, truth, may)

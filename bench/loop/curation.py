@@ -35,7 +35,7 @@ from schemas import GOLD
 #   its own: no test split.
 # - The assistant acts at once and asks nothing back, and its scores are probabilities: labels come from wishes.
 # - A repair is another real utterance, with hardly a word in common: any later turn in reach may say what was meant.
-# - A turn confirms its reading where that is four times likelier than not, and a correction takes p(correct) .85.
+# - A turn confirms its reading where that is four times likelier than not, and a correction takes a p(correct) of .85.
 _DEFAULT: Final = Config()
 CONFIG: Final = replace(
     _DEFAULT,
