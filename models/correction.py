@@ -11,6 +11,7 @@ import numpy.typing as npt
 from models.boost import FoldModel, fit_folds
 from models.calibration import BetaCalibration, fit_beta
 from models.design import EVIDENCE, CandidateTable, Design
+from models.labelling import with_gold
 from models.reading import ReadingModel, ReadingTask, fit_reading
 from models.verdicts import Judged, Verdicts, fit_verdicts
 
@@ -131,18 +132,17 @@ def fit_correction(
         # Logs without an n-best have no candidate to choose: nothing is corrected, but turns are still judged.
         nothing = CorrectionModel(FoldModel((), design.names), BetaCalibration())
         return nothing, nothing.predict(design, fold)
-    known = ~np.isnan(gold)
-    label = np.where(known, gold, weak)
-    weight = np.where(known, 1.0, weak_weight if known.any() else 1.0)
+    known = fit_rows & ~np.isnan(gold)
+    label, weight = with_gold(weak, gold, weak_weight)
     weight = np.where(fit_rows, weight, 0.0)
     reading, stacked = (None, []) if task is None else fit_reading(task, fold, folds, fit_rows)
     verdicts = None
-    if judged is not None and (fit_rows & known).any():
-        verdicts = fit_verdicts(judged, gold, fit_rows & known, fold, folds)
+    if judged is not None and known.any():
+        verdicts = fit_verdicts(judged, gold, known, fold, folds)
         said = verdicts.stacked(judged, fold, folds)
         stacked = [own.beside(more) for own, more in zip(stacked, said, strict=True)] if stacked else said
     model, score = fit_folds(design, label, weight, fold, folds, seed, stacked=stacked)
-    by = fit_rows & known if (fit_rows & known).any() else fit_rows
+    by = known if known.any() else fit_rows
     calibration = fit_beta(score[by], label[by], weight[by])
     return CorrectionModel(model, calibration, reading, verdicts), calibration(score)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from models.boost import FoldModel, fit_folds
 from models.calibration import BetaCalibration, fit_beta
 from models.design import Design
+from models.labelling import with_gold
 from models.words import WordsModel, fit_words
 
 F64 = npt.NDArray[np.float64]
@@ -62,24 +63,6 @@ class DefectModel:
         return {"folds": asdict(self.folds), "calibration": asdict(self.calibration), "words": words}
 
 
-def defect_labels(weak: F64, gold: F64, weak_weight: float) -> tuple[F64, F64]:
-    """Labels and weights of turns: gold where there is any, else what the labelling functions say.
-
-    Parameters
-    ----------
-    weak : numpy.ndarray, shape (n,)
-        From `models.weak.weak_labels`.
-    gold : numpy.ndarray, shape (n,)
-        Share of raters who say defect; NaN = no gold.
-    weak_weight : float
-        Weight of a row without gold; a gold row weighs 1. Without any gold all rows weigh 1.
-    """
-    known = ~np.isnan(gold)
-    label = np.where(known, gold, weak)
-    weight = np.where(known, 1.0, weak_weight if known.any() else 1.0)
-    return label, weight
-
-
 def fit_defect(
     design: Design,
     gold: F64,
@@ -124,7 +107,7 @@ def fit_defect(
     models.boost.TrainingError
         If a fold has one class only.
     """
-    label, weight = defect_labels(weak, gold, weak_weight)
+    label, weight = with_gold(weak, gold, weak_weight)
     weight = np.where(fit_rows, weight, 0.0)
 
     def fit(label: F64, seed: int) -> tuple[FoldModel, F64, WordsModel | None]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from features.hashing import strings
 from features.interpretation import list_offsets
-from features.lexicon import Lexicon
+from features.language import Languages
 from features.rephrase import REPHRASE_GAP_S
 from features.text import flat
 from models.folds import subject_folds
@@ -31,7 +31,7 @@ def edges_of(
     reading: I64,
     interpretations: pa.Array | pa.ChunkedArray,
     counted: Mask,
-    lexicon: Lexicon,
+    spoken: Languages,
     folds: int,
     gap: float = REPHRASE_GAP_S,
 ) -> pa.Table:
@@ -47,12 +47,13 @@ def edges_of(
         Of the turns, shape (n,).
     counted : numpy.ndarray of bool, shape (n,)
         Turns that may be counted; a move counts where both its ends do.
-    lexicon : Lexicon
+    spoken : Languages
+        Of the turns.
     folds : int
     gap : float
         See `models.reformulation.moves`.
     """
-    found = moves(signals, reading, lexicon, gap)
+    found = moves(signals, reading, spoken, gap)
     rows = np.flatnonzero(counted[found.row] & ((found.following < 0) | counted[found.following]))
     row = found.row[rows]
     subject = pd.factorize(strings(signals["subject_id"]))[0].astype(np.int64)

@@ -112,7 +112,7 @@ def waterfall(cast: Votes) -> tuple[F64, Mask]:
     What the user says outright (a rating, the answer to a confirmation) settles a turn, a complaint before praise.
     Without it one trace of trouble outweighs any of satisfaction: trouble leaves one trace and is then repaired, so
     the turns after it look fine. Where the waterfall of Park et al. ends in a model of annotations, a turn that people
-    have judged takes their judgement before any of this (`models.defect.defect_labels`): it is of this very turn, and
+    have judged takes their judgement before any of this (`with_gold`): it is of this very turn, and
     of the very question that is learned.
 
     Returns
@@ -127,3 +127,19 @@ def waterfall(cast: Votes) -> tuple[F64, Mask]:
     steps = [(said > 0), (said < 0), (seen > 0), (seen < 0)]
     label = np.select([step.any(axis=1) for step in steps], [1.0, 0.0, 1.0, 0.0], 0.5)
     return np.asarray(label, dtype=np.float64), np.asarray((cast != 0).any(axis=1), dtype=bool)
+
+
+def with_gold(weak: F64, gold: F64, weak_weight: float) -> tuple[F64, F64]:
+    """Labels and weights of rows to learn from: gold where there is any, else the weak label.
+
+    Parameters
+    ----------
+    weak : numpy.ndarray, shape (n,)
+    gold : numpy.ndarray, shape (n,)
+        Share of raters; NaN = no gold.
+    weak_weight : float
+        Weight of a row without gold; a gold row weighs 1. Without any gold all rows weigh 1.
+    """
+    known = ~np.isnan(gold)
+    label = np.where(known, gold, weak)
+    return label, np.where(known, 1.0, weak_weight if known.any() else 1.0)

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from features.asked import REPHRASE_LIKENESS
 from features.hashing import strings
-from features.lexicon import DIALOG_ACTS, USER_ACTS, Lexicon, named
+from features.language import Languages
+from features.lexicon import DIALOG_ACTS, USER_ACTS, named
 from features.rephrase import REPHRASE_GAP_S
 from features.text import flat, is_true
 from models.labelling import RATED_HIGH, RATED_LOW
@@ -67,7 +68,7 @@ class Moves:
     well: Mask
 
 
-def moves(signals: pa.Table, reading: I64, words: Lexicon, gap: float = REPHRASE_GAP_S) -> Moves:
+def moves(signals: pa.Table, reading: I64, spoken: Languages, gap: float = REPHRASE_GAP_S) -> Moves:
     """How each request went on.
 
     The next request that corrects it, else the most alike one in reach (`REPHRASE_LIKENESS`), else the one that
@@ -81,13 +82,14 @@ def moves(signals: pa.Table, reading: I64, words: Lexicon, gap: float = REPHRASE
         n Signals rows of whole sessions in the total order, at least the columns of `READS`.
     reading : numpy.ndarray of int64, shape (n,)
         From `models.leading`.
-    words : Lexicon
-        Names of intents that are acts.
+    spoken : Languages
+        Of the turns: whose lexicons name the intents that are acts.
     gap : float
         Seconds within which a correction, or the request after a denial, belongs to the request.
     """
     s = _columns(signals)
-    acts = is_true(named(flat(signals["intent"]), USER_ACTS, words))
+    intent = flat(signals["intent"])
+    acts = is_true(spoken.columns(lambda words: {"is_act": named(intent, USER_ACTS, words)})["is_act"])
     acts |= (reading == NOTHING) & np.any([s[name] > 0 for name in DIALOG_ACTS], axis=0)
     request = ~acts
     following = _following(signals, s, request & (reading != NOTHING), request, gap)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from features.lexicon import load
+from features.language import languages
 from features.said import said
 from features.signals import signals
 from features.timeline import sort
@@ -78,6 +78,7 @@ def curate(turns: pa.Table, config: Config = CONFIG) -> Curated:
 def _chain(turns: pa.Table, table: pa.Table, config: Config) -> Chain:
     """How all users went on, as stage train counts it."""
     every = np.ones(table.num_rows, bool)
-    lexicon, gap = load(config.signals.language), config.signals.rephrase_gap
-    edges = edges_of(table, leading_of(table), turns["interpretations"], every, lexicon, config.train.folds, gap)
+    spoken = languages(turns["locale"], config.signals.language, config.signals.by_locale)
+    gap = config.signals.rephrase_gap
+    edges = edges_of(table, leading_of(table), turns["interpretations"], every, spoken, config.train.folds, gap)
     return fit_chain(known_edges(edges, config.chain.min_users), config.train.folds, config.chain)

@@ -20,19 +20,8 @@ _ASKED_OF: Final = {WRONG: "reading", RIGHT: "candidate"}
 
 def write(name: str, tasks: list[Task]) -> Files:
     """Tasks and configuration."""
-    held = [{"data": _data(task)} for task in tasks]
+    held = [{"data": task.shown()} for task in tasks]
     return {"label-studio/tasks.json": storage.readable_json(held), "label-studio/config.xml": _config().encode()}
-
-
-def _data(task: Task) -> dict[str, Any]:
-    return {
-        "task_id": task.task_id,
-        "turn_id": task.turn_id,
-        "dialog": [{"author": who, "text": text} for who, text in task.dialog],
-        "utterance": task.utterance,
-        "reading": task.reading,
-        "candidate": task.candidate,
-    }
 
 
 def _config() -> str:

@@ -19,12 +19,7 @@ def write(name: str, tasks: list[Task]) -> Files:
 
 def _record(task: Task) -> dict[str, Any]:
     asked = [WRONG, *([RIGHT] if task.candidate_id else [])]
-    return {
-        "task_id": task.task_id,
-        "turn_id": task.turn_id,
-        "dialog": [{"author": who, "text": text} for who, text in task.dialog],
-        "utterance": task.utterance,
-        "reading": task.reading,
+    return task.shown() | {
         "candidate": task.candidate if task.candidate_id else None,
         "questions": {question: {"title": TITLES[question], "choices": CHOICES} for question in asked},
         "answers": dict.fromkeys(asked),

@@ -47,6 +47,17 @@ class Task:
     candidate: str
     candidate_id: str | None
 
+    def shown(self) -> dict[str, Any]:
+        """What people see of it, and its ids, as plain data."""
+        return {
+            "task_id": self.task_id,
+            "turn_id": self.turn_id,
+            "dialog": [{"author": who, "text": text} for who, text in self.dialog],
+            "utterance": self.utterance,
+            "reading": self.reading,
+            "candidate": self.candidate,
+        }
+
     @property
     def lines(self) -> str:
         """The dialog as text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -105,17 +106,7 @@ def _judgements(labels: pd.DataFrame, judged: Judged) -> dict[str, Any]:
     def figures(of: Mask) -> dict[str, Any]:
         return scored(share[of], probability[of]) | decided(share[of], taken[of])
 
-    everywhere = np.ones(len(share), bool)
-    return {
-        "labels": len(labels),
-        "joined": len(share),
-        "unjoined": len(labels) - len(share),
-        "learned_from": int(learned.sum()),
-        "all": figures(everywhere),
-        "not_learned_from": figures(~learned),
-        "reliability": curve(share, probability),
-        "domains": {name: figures(domain == name) for name in sorted(set(domain.tolist()))},
-    }
+    return _by_part(len(labels), learned, domain, figures) | {"reliability": curve(share, probability)}
 
 
 def _corrections(labels: pd.DataFrame, judged: Judged) -> dict[str, Any]:
@@ -127,26 +118,32 @@ def _corrections(labels: pd.DataFrame, judged: Judged) -> dict[str, Any]:
     at, share = _joined(key, _by_candidate(labels))
     rows = judged.corrections.take(at)
     # What a reviewer called right is accepted for that, and would be held against itself.
-    accepted = is_true(rows["accepted"]) & (strings(rows["source"]) != "reviewer")
+    probability, accepted = rows["p_correct"].to_numpy(), is_true(rows["accepted"])
+    accepted &= strings(rows["source"]) != "reviewer"
     learned = is_true(pc.is_in(rows["turn_id"], value_set=judged.learned))
     domain = _domains_of(rows["turn_id"], judged.judgements)
 
     def figures(of: Mask) -> dict[str, Any]:
         taken = decided(share[of], accepted[of])
-        return scored(share[of], rows["p_correct"].to_numpy()[of]) | {
+        return scored(share[of], probability[of]) | {
             "accepted": taken["taken"],
             "precision": taken["precision"],
         }
 
-    everywhere = np.ones(len(share), bool)
+    return _by_part(len(labels), learned, domain, figures) | {"reliability": curve(share, probability)}
+
+
+def _by_part(
+    labels: int, learned: Mask, domain: npt.NDArray[np.object_], figures: Callable[[Mask], dict[str, Any]]
+) -> dict[str, Any]:
+    """Figures of all joined labels, of those that were not learned from, and by domain."""
     return {
-        "labels": len(labels),
-        "joined": len(share),
-        "unjoined": len(labels) - len(share),
+        "labels": labels,
+        "joined": len(learned),
+        "unjoined": labels - len(learned),
         "learned_from": int(learned.sum()),
-        "all": figures(everywhere),
+        "all": figures(np.ones(len(learned), bool)),
         "not_learned_from": figures(~learned),
-        "reliability": curve(share, rows["p_correct"].to_numpy()),
         "domains": {name: figures(domain == name) for name in sorted(set(domain.tolist()))},
     }
 

@@ -123,6 +123,7 @@ def _chain(context: Context, rows: pa.Table, gold: pa.Table) -> Chain:
         workspace.table("ingest", "turns"),
         workspace.table("signals", "signals"),
         config.signals.language,
+        config.signals.by_locale,
         config.signals.rephrase_gap,
         config.train.folds,
         None if before is None else before.to_pydatetime(),

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from features.hashing import mix, strings
 from features.interpretation import list_offsets
-from features.lexicon import load as load_lexicon
+from features.language import languages
 from features.text import flat
 from models.edges import add_edges, edges_of, known_edges
 from models.leading import leading
@@ -43,8 +43,8 @@ class CountEdges(SideBySide):
     ----------
     turns, signals : str
         Folders of the tables.
-    language : str
-        Lexicon that names the acts of a dialog.
+    language, by_locale : str, bool
+        Which lexicon names the acts of a dialog; see `features.signals.SignalOptions`.
     gap : float
         See `models.reformulation.moves`.
     folds : int
@@ -58,22 +58,24 @@ class CountEdges(SideBySide):
         turns: str,
         signals: str,
         language: str,
+        by_locale: bool,
         gap: float,
         folds: int,
         before: datetime | None = None,
         threads: int = 1,
     ) -> None:
         super().__init__(threads)
-        self._turns, self._signals, self._language = turns, signals, language
+        self._turns, self._signals = turns, signals
+        self._language, self._by_locale = language, by_locale
         self._gap, self._folds, self._before = gap, folds, before
 
     def work(self, bucket: int) -> list[tuple[int, pa.Table]]:
         """One bucket."""
         table, reading = _read(bucket_path(self._signals, bucket))
-        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations"])
+        turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations", "locale"])
         counted = learnable(self._turns, bucket) & self._early(table)
-        lexicon = load_lexicon(self._language)
-        edges = edges_of(table, reading, turns["interpretations"], counted, lexicon, self._folds, self._gap)
+        spoken = languages(turns["locale"], self._language, self._by_locale)
+        edges = edges_of(table, reading, turns["interpretations"], counted, spoken, self._folds, self._gap)
         tally.add(table.num_rows)
         return list(_parts(edges))
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from features.interpretation import flatten
-from features.lexicon import load
+from features.language import languages
 from features.signals import signals
 from models.chain import Chain, ChainOptions, words_start
 from models.chain_fit import fit_chain
@@ -214,9 +214,10 @@ def test_models_with_a_chain_survive_a_file_and_their_id_tells_the_chain():
 
 
 def walked(*rows):
-    held = signals(turns(*rows))
+    table = turns(*rows)
+    held = signals(table)
     reading = leading_of(held)
-    went = moves(held, reading, load())
+    went = moves(held, reading, languages(table["locale"], "en"))
     names = {A: "rock", B: "jazz", C: "news", SUCCESS: "well", FAILURE: "badly"}
     return [
         (int(row), int(to), names[int(target)], bool(well))
@@ -294,3 +295,12 @@ def test_the_chain_equals_a_dense_solve(ways):
             got, other = found(fitted, start)
             assert got == pytest.approx({r: p for r, p in expected.items() if p > 1e-9}, abs=1e-8)
             assert sum(p for r, p in got.items() if r != reading) <= other + 1e-8 <= 1 - got.get(reading, 0) + 1e-7
+
+
+def test_an_act_is_known_by_its_name_in_the_turns_own_language():
+    rows = (
+        {"utterance": "spiel jazz", "nbest": [JAZZ]},
+        {"utterance": "vergiss es", "nbest": [interpretation("abbrechen", 0.9)]},
+    )
+    assert [at for at, *_ in walked(*(row | {"locale": "de-DE"} for row in rows))] == [0]
+    assert [at for at, *_ in walked(*(row | {"locale": "en-US"} for row in rows))] == [0, 1]

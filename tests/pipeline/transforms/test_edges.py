@@ -61,7 +61,7 @@ def edges(table: pa.Table, folder: Path, buckets: int = 1, min_users: int = 3, b
     where, numbers = folders(table, folder, buckets)
     path = str(folder / "edges.parquet")
     with Pipeline(runner=LOCAL_RUNNER) as pipeline:
-        counted = pipeline | beam.Create(numbers) | beam.ParDo(CountEdges(*where, "en", 60.0, FOLDS, before))
+        counted = pipeline | beam.Create(numbers) | beam.ParDo(CountEdges(*where, "en", True, 60.0, FOLDS, before))
         _ = counted | KnownEdges(min_users) | beam.Map(lambda found: storage.write_table(path, found))
     return storage.read_table(path, EDGE.schema)
 
