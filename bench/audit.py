@@ -29,7 +29,7 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 FIGURES: Final = ("prevalence", "precision", "recall", "correction precision")
 DRAWS: Final = 1_000
-METHODS: Final = ("wald", "korn-graubard", "posterior", "melded 0", "melded", "melded 1/2")
+METHODS: Final = ("wald", "korn-graubard", "posterior", "melded", "melded 1/4", "melded 1/2")
 # From so many turns judged on, a domain's figures are counted.
 DOMAIN_TURNS: Final = 10
 # There are many of them in an audit.
@@ -169,8 +169,8 @@ def methods(generator: np.random.Generator) -> dict[str, Callable[[Strata, Strat
         "wald": partial(linear, exact=False),
         "korn-graubard": partial(linear, exact=True),
         "posterior": partial(posterior, generator=generator),
-        "melded 0": partial(melded, delta=0.0),
         "melded": melded,
+        "melded 1/4": partial(melded, delta=0.25),
         "melded 1/2": partial(melded, delta=0.5),
     }
 

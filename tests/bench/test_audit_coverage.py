@@ -26,6 +26,14 @@ def test_95_percent_intervals_cover(name: str):
     assert [r for r in rows if abs(r["bias"]) > (0.04 if r["figure"] == "recall" else 0.01)] == []
 
 
+def test_95_percent_intervals_cover_in_the_domains_of_a_small_log():
+    """Where most turns of a domain are drawn, and few of them are missed defects."""
+    scenario = next(s for s in scenarios() if s.name == "a small log")
+    rows = [r for r in measure(scenario, 1_000, names=("melded",)) if r["scope"] == "a domain"]
+    assert {r["figure"] for r in rows} == {"prevalence", "precision", "recall", "correction precision"}
+    assert [r for r in rows if r["coverage"] < LEAST] == []
+
+
 def test_the_plain_interval_would_not_do():
     scenario = next(s for s in scenarios() if s.name == "rare defects")
     rows = measure(scenario, 200, names=("wald",))
