@@ -59,6 +59,14 @@ def hash128_hex(values: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
     return np.array([f"{a:016x}{b:016x}" for a, b in halves], dtype=object)
 
 
+def pseudonyms(subjects: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """Name of each subject that stands for its id in a lineage, 32 hexadecimal digits, shape (n,).
+
+    Everybody who has the id can tell its name; nobody can tell the id from its name but by trying ids.
+    """
+    return hash128_hex(join(np.full(len(subjects), "subject", dtype=object), subjects))
+
+
 def hash_text(text: str) -> int:
     """64-bit hash of one string."""
     return int(hash64(np.array([text], dtype=object))[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -104,7 +105,7 @@ def _fit_wishes(signals: pa.Table, candidates: CandidateTable, heard: Heard | No
 
 def _checked(gold: pa.Table) -> pd.DataFrame:
     """Gold as a frame; a mean over sources would hide a value that is no number."""
-    labels = gold.to_pandas()
+    labels: pd.DataFrame = gold.to_pandas()
     bad = labels[~labels["value"].between(0.0, 1.0)]
     if len(bad):
         row = bad.iloc[0]
@@ -148,10 +149,10 @@ def certified_from(signals: pa.Table, wrong: F64, certify_share: float) -> pd.Ti
     if not known.any() or certify_share <= 0:
         return None
     start = _session_start(signals)
-    cut = start[known].quantile(1.0 - certify_share, interpolation="lower")
+    cut = cast(pd.Timestamp, start[known].quantile(1.0 - certify_share, interpolation="lower"))
     return cut if (start[known] < cut).any() else None
 
 
 def _session_start(signals: pa.Table) -> pd.Series:
     sessions = signals["session_id"].to_pandas()
-    return signals["event_time"].to_pandas().groupby(sessions.to_numpy()).transform("min")
+    return pd.Series(signals["event_time"].to_pandas().groupby(sessions.to_numpy()).transform("min"))

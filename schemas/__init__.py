@@ -3,7 +3,7 @@
 from schemas.audit import AUDIT_SAMPLE
 from schemas.chain import EDGE, ELSEWHERE, FAILURE, SUCCESS
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
-from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, SPLITS, VOTE
+from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, REJECTED, SPLITS, VOTE
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, NO_DOMAIN
 from schemas.record import Column, Record
@@ -13,6 +13,7 @@ from schemas.stage import COUNT, FILE, INPUT
 from schemas.truth import TRUTH
 from schemas.turn import (
     ASR_HYPOTHESIS,
+    DERIVED,
     GOLD,
     GOLD_DEFINITIONS,
     INTERPRETATION,
@@ -63,6 +64,7 @@ __all__ = [
     "CORRECTION",
     "COUNT",
     "DEAD_LETTER",
+    "DERIVED",
     "DOMAIN_SUMMARY",
     "EDGE",
     "ELSEWHERE",
@@ -85,6 +87,7 @@ __all__ = [
     "OUTCOMES",
     "PROMPT_MESSAGE",
     "RECORDS",
+    "REJECTED",
     "RL",
     "SAID",
     "SFT",

@@ -12,7 +12,9 @@ from schemas.turn import INTERPRETATION, SLOT
 
 # What an utterance means, which other replies can be held against; an agent's answer is no such label.
 LABEL_KINDS: Final = ("correction", "confirmation")
-KINDS: Final = (*LABEL_KINDS, "answer")
+# `preference`: of two answers to the same request the one that satisfied, and the one that did not. `rejection`: what
+# was done was wrong, and nobody knows what was right.
+KINDS: Final = (*LABEL_KINDS, "answer", "preference", "rejection")
 SPLITS: Final = ("train", "test")
 
 PROVENANCE: Final = pa.struct(
@@ -24,6 +26,20 @@ PROVENANCE: Final = pa.struct(
         pa.field("defect_model_id", pa.string()),
         pa.field("correction_model_id", pa.string()),
         pa.field("policies", pa.list_(pa.string())),
+        pa.field("licences", pa.list_(pa.string())),
+        # Pseudonyms of the distinct users who support it (`features.hashing.pseudonyms`): what `forget` finds them by,
+        # and what proves the split. They stay in the lineage; no view holds them.
+        pa.field("subjects", pa.list_(pa.string())),
+    ]
+)
+
+# What was done and found wrong: an interpretation or a tool call, or an answer in words.
+REJECTED: Final = pa.struct(
+    [
+        pa.field("domain", pa.string()),
+        pa.field("intent", pa.string()),
+        pa.field("slots", pa.list_(SLOT)),
+        pa.field("response", pa.string()),
     ]
 )
 
@@ -44,11 +60,13 @@ CONTEXT_TURN: Final = pa.struct(
 _CONTEXT: Final = "Answer: turns before it, oldest first, none defective, as {turn_id, utterance, tool, arguments, "
 _CONTEXT_END: Final = "response, p_defect, domain (as judged)}; null = of another kind"
 
+_REJECTED: Final = "What was done in its place and found wrong, as {domain, intent, slots, response}; null = nothing"
+
 _DOMAIN: Final = f"Domain that the turn was judged in, as the gates count it; {NO_DOMAIN} = none"
 
 VOTE: Final = Record(
     name="vote",
-    version=3,
+    version=4,
     key=("turn_id",),
     meaning="What one judged turn says its utterance means; pooled over users into an Example.",
     columns=(
@@ -77,18 +95,20 @@ VOTE: Final = Record(
         Column("label", INTERPRETATION, "What it means, or the tool call; null = it was answered in words"),
         Column("response", pa.string(), "Answer: what the system said; null = nothing logged, or of another kind"),
         Column("context", pa.list_(CONTEXT_TURN), _CONTEXT + _CONTEXT_END),
+        Column("rejected", REJECTED, _REJECTED),
         Column("kind", pa.string(), f"One of: {', '.join(KINDS)}", None, False),
         Column("blame", pa.string(), f"One of: {', '.join(BLAMES)}", None, False),
         Column("probability", pa.float64(), "p(correct) of a correction, else 1 - p(defect)", "[0, 1]", False),
         Column("certified", pa.bool_(), "The correction's turn and candidate are both certified", None, False),
         Column("policy", pa.string(), "Version of the system that answered; null = not logged"),
+        Column("licence", pa.string(), "Licence of the turn's text; null = not stated"),
         Column("supporting_turns", pa.list_(pa.string()), "Later turns that agree", None, False),
     ),
 )
 
 EXAMPLE: Final = Record(
     name="example",
-    version=3,
+    version=4,
     key=("example_id",),
     meaning="One supervised pair, pooled over the users who support it.",
     columns=(
@@ -100,6 +120,7 @@ EXAMPLE: Final = Record(
         Column("slots", pa.list_(SLOT), "Label: slots or arguments; spans in code points", None, False),
         Column("response", pa.string(), "Answer: what the system said; null = nothing logged, or of another kind"),
         Column("context", pa.list_(CONTEXT_TURN), _CONTEXT + _CONTEXT_END),
+        Column("rejected", REJECTED, _REJECTED),
         Column("kind", pa.string(), f"One of: {', '.join(KINDS)}", None, False),
         Column("blame", pa.string(), f"Component blamed most often: {', '.join(BLAMES)}", None, False),
         Column("confidence", pa.float64(), "Mean probability of the label over the pooled turns", "[0, 1]", False),
@@ -117,7 +138,13 @@ EXAMPLE: Final = Record(
             "[0, 1]",
         ),
         Column("certified", pa.bool_(), "Every pooled correction was certified; False without one", None, False),
-        Column("provenance", PROVENANCE, "Turns, judged domains, models and policies behind it", None, False),
+        Column(
+            "provenance",
+            PROVENANCE,
+            "Turns, judged domains, models, policies, licences and users behind it",
+            None,
+            False,
+        ),
         Column("split", pa.string(), f"One of: {', '.join(SPLITS)}", None, False),
         Column("weight", pa.float64(), "Training weight", "relative", False),
     ),

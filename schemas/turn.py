@@ -38,7 +38,7 @@ OUTCOMES: Final = ("answered", "fallback", "clarify", "error", "handoff", "refus
 
 TURN: Final = Record(
     name="turn",
-    version=1,
+    version=2,
     key=("turn_id",),
     meaning="One user request and what the system did with it.",
     columns=(
@@ -71,6 +71,12 @@ TURN: Final = Record(
         Column("policy", pa.string(), "Version of the system that answered; null = not logged"),
         Column("propensity", pa.float64(), "Probability with which the policy chose its action", "[0, 1]"),
         Column("consent", pa.bool_(), "False = may not be used for learning; null = not stated"),
+        Column("licence", pa.string(), "Licence that the text is under, an SPDX id or a name; null = not stated"),
+        Column(
+            "excluded",
+            pa.string(),
+            "What keeps it out of learning (`opt_out`, or a filter's or an incident's name); null = nothing does",
+        ),
         Column("region", pa.string(), "Where the data must stay; null = not stated"),
         Column("expires", TIME, "To be deleted by then; null = not stated", "us UTC"),
         Column("source", SOURCE, "File (relative to the input) and line or row it was read from", None, False),
@@ -111,11 +117,14 @@ def _logged(column: Column) -> Column:
     return Column(column.name, type, column.meaning, column.unit, True, column.group)
 
 
-# Times are text until the declared zone is applied; subject_id and user_known follow from the ids.
+# Columns that follow from the others, or from the configuration, when a turn is checked.
+DERIVED: Final = ("subject_id", "user_known", "excluded")
+
+# Times are text until the declared zone is applied.
 LOGGED_TURN: Final = Record(
     name="logged_turn",
-    version=1,
+    version=2,
     key=("source",),
     meaning="A turn as a reader gives it, before it is checked. What a reader of a new format has to fill.",
-    columns=tuple(_logged(c) for c in TURN.columns if c.name not in {"subject_id", "user_known"}),
+    columns=tuple(_logged(c) for c in TURN.columns if c.name not in DERIVED),
 )

@@ -87,7 +87,9 @@ def draw_audit(out: str, options: AuditOptions, to: str | None, forms: tuple[str
         raise StageError(f"audit reads the turns of release {release.id[:12]} from the stages: {reason}; run it again")
     held = population(tables, options)
     if not held.sizes.sum():
-        raise InputError(f"{out}: no turn may be shown to people: all {held.left_out:,} refused consent")
+        raise InputError(
+            f"{out}: no turn may be shown to people: all {held.left_out:,} refused consent or are excluded"
+        )
     drawn = _draw(held, release.id, options)
     judged = _tasks(tables, drawn)
     design = _design(release, held, drawn, options)
@@ -168,7 +170,7 @@ def _design(release: Release, held: Population, drawn: Drawn, options: AuditOpti
         "thresholds": release.manifest["thresholds"],
         "options": dataclasses.asdict(options),
         "turns": int(held.sizes.sum()),
-        "left_out": {"no consent": held.left_out},
+        "left_out": {"not_learnable": held.left_out},
         "drawn": len(drawn.row),
         "other_domains": shared,
         "strata": [

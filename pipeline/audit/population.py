@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import strings
+from features.learnable import READS as LEARNABLE
+from features.learnable import learnable
 from features.text import is_true
 from models.sampling import DECISIONS, AuditOptions, draw_order, lowest
 from pipeline.explain.tables import StageTables
@@ -29,7 +31,7 @@ class Population:
     sizes : numpy.ndarray of int64, shape (domains, decisions)
         Turns of each cell.
     left_out : int
-        Turns whose user refused consent: they are shown to nobody.
+        Turns that may not be learned from: they are shown to nobody.
     domain, decision, bucket, row : numpy.ndarray of int64, shape (m,)
         Of the turns that come first in their bucket and cell, enough to draw from.
     order : numpy.ndarray of uint64, shape (m,)
@@ -104,8 +106,8 @@ def _bucket(tables: StageTables, bucket: int, options: AuditOptions) -> _Bucket:
 def _columns(tables: StageTables, bucket: int) -> tuple[dict[str, pa.Array], pa.Array, npt.NDArray[np.bool_]]:
     judged = {name: tables.column("judgements", bucket, name) for name in ("domain", "is_defect")}
     turn_ids = tables.column("judgements", bucket, "turn_id")
-    consent = tables.column("turns", bucket, "consent")
-    return judged, turn_ids, is_true(pc.fill_null(consent, True))
+    deciding = pa.table({name: tables.column("turns", bucket, name) for name in LEARNABLE})
+    return judged, turn_ids, learnable(deciding)
 
 
 def _accepted(tables: StageTables, bucket: int) -> pa.Array:

@@ -46,8 +46,8 @@ def _next(out: str) -> list[str]:
 
 
 def _left_out(design: dict[str, Any]) -> str:
-    refused = design["left_out"]["no consent"]
-    return f"; {refused:,} without consent are not shown" if refused else ""
+    withheld = design["left_out"]["not_learnable"]
+    return f"; {withheld:,} that may not be learned from are not shown" if withheld else ""
 
 
 def _cell(stratum: dict[str, Any] | None) -> str:

@@ -116,8 +116,8 @@ def _task(name: str, turn: dict[str, Any], near: list[dict[str, Any]], accepted:
 def _dialog(near: list[dict[str, Any]], judged: str) -> list[tuple[str, str]]:
     out: list[tuple[str, str]] = []
     for turn in near:
-        # Refused consent holds for what is shown to raters as well.
-        if turn["consent"] is False:
+        # What may not be learned from is not shown to raters either.
+        if turn["consent"] is False or turn["excluded"] is not None:
             continue
         mark = MARK if turn["turn_id"] == judged else ""
         prompt = short(turn["prompt"], TEXT_CAP)

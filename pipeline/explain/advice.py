@@ -25,6 +25,7 @@ def of_turn(told: dict[str, Any], release: dict[str, Any]) -> str:
     option = "answer_min_users" if vote and vote["kind"] == "answer" else "min_users"
     sentences = {
         "no_consent": "Nothing: what its user refused is in no training data.",
+        "excluded": "Nothing, if the filter or the incident is right; docs/config.md says where they are set.",
         "no_words": "Nothing: there are no words to learn from.",
         "outside_split": f"Nothing, or move curate.test_from; {_again('curate')}.",
         "below_support": f"Read more logs, until {options[option]} users say it; or lower curate.{option} (now "

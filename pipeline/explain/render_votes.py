@@ -84,6 +84,7 @@ def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any],
     agreement = "" if words["agreement"] is None else f"agreement {words['agreement']:.2f}, "
     sentences = {
         "no_consent": "its user does not allow learning from it, or from a turn that supports its correction",
+        "excluded": "an opt-out, a filter or an incident keeps it out, or a turn that supports its correction",
         "no_words": "nothing is left of the utterance without punctuation",
         "uncertain": _uncertain(judgement, options["confirm_below"]),
         "outside_split": "its time, or that of a turn that supports its correction, is on the other side of "

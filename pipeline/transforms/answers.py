@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, hash128_hex, join, strings
 from features.interpretation import acted_on, flatten, list_offsets
+from features.learnable import learnable
 from features.text import flat, is_true
 from pipeline.transforms.counts import domain_names
 from schemas import CONTEXT_TURN, TOOL_DOMAIN
@@ -110,8 +111,8 @@ def contexts(
     """The turns before each of `rows`, as far back as they can stand in a training example.
 
     Going back it ends at the session's first turn or where the conversation changes, at a turn that was judged
-    defective or has a p(defect) over `options.below`, whose outcome is logged as other than answered, whose consent is
-    refused, that got no words or an ill-formed tool call, and where another option says so.
+    defective or has a p(defect) over `options.below`, whose outcome is logged as other than answered, that may not be
+    learned from, that got no words or an ill-formed tool call, and where another option says so.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def _first(turns: pa.Table, judgements: pa.Table, executed: I64, options: Contex
     names = join(strings(judgements["session_id"]), strings(turns["conversation_id"]))
     begins[1:] = names[1:] != names[:-1]
     start = np.maximum.accumulate(np.where(begins, at, 0)) if n else at
-    unfit = is_true(flat(judgements["is_defect"])) | is_true(pc.equal(flat(turns["consent"]), False)) | ~said(turns)
+    unfit = is_true(flat(judgements["is_defect"])) | ~learnable(turns) | ~said(turns)
     unfit |= ~(flat(judgements["p_defect"]).to_numpy() <= options.below)
     unfit |= is_true(pc.not_equal(flat(turns["outcome"]), "answered"))
     unfit |= tool_calls(turns, acted_on(turns["interpretations"], turns["executed"])) & ~tool_calls(turns, executed)

@@ -19,7 +19,7 @@ from models.edges import add_edges, edges_of, known_edges
 from models.leading import leading
 from models.reformulation import READS
 from pipeline import storage, tally
-from pipeline.transforms.sample import learnable
+from pipeline.transforms.sample import learnable_rows
 from pipeline.transforms.shuffle import split
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path
@@ -37,7 +37,7 @@ I64 = npt.NDArray[np.int64]
 class CountEdges(SideBySide):
     """Bucket numbers to (part, EDGE rows) of the bucket's users.
 
-    Turns whose consent is refused neither start nor end a move.
+    Turns that may not be learned from neither start nor end a move.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class CountEdges(SideBySide):
         """One bucket."""
         table, reading = _read(bucket_path(self._signals, bucket))
         turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations", "locale"])
-        counted = learnable(self._turns, bucket) & self._early(table)
+        counted = learnable_rows(self._turns, bucket) & self._early(table)
         spoken = languages(turns["locale"], self._language, self._by_locale)
         edges = edges_of(table, reading, turns["interpretations"], counted, spoken, self._folds, self._gap)
         tally.add(table.num_rows)

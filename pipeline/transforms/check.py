@@ -77,6 +77,7 @@ def check(logged: pa.Table, zone: str | None) -> tuple[pa.Table, pa.Table]:
         .append_column("expires", expires)
         .append_column("subject_id", subject)
         .append_column("user_known", pa.array(user))
+        .append_column("excluded", pa.nulls(logged.num_rows, pa.string()))
         .filter(pa.array(good))
     )
     turns = _with(turns, "sequence", pc.fill_null(flat(turns["sequence"]), 0))

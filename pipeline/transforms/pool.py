@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.hashing import hash128_hex, join, strings
+from features.hashing import hash128_hex, join, pseudonyms, strings
 from features.text import flat
 from models.correction import DECIMALS
 from schemas import EXAMPLE, TOOL_DOMAIN
@@ -128,6 +128,7 @@ def _frame(votes: pa.Table) -> pd.DataFrame:
         "probability",
         "certified",
         "policy",
+        "licence",
     ]
     frame = votes.select(names).to_pandas()
     frame["label"] = frame.groupby(["split", "pool_key", "label_id"], sort=True).ngroup()
@@ -203,7 +204,7 @@ def _contents(votes: pa.Table, typical: npt.NDArray[np.int64]) -> dict[str, pa.A
     at = pa.array(typical)
     label = flat(votes["label"]).take(at)
     slots = pc.struct_field(label, "slots")
-    taken = {name: votes[name].take(at) for name in ("locale", "utterance", "response", "context")}
+    taken = {name: votes[name].take(at) for name in ("locale", "utterance", "response", "context", "rejected")}
     return taken | {
         "domain": pc.struct_field(label, "domain"),
         "intent": pc.struct_field(label, "intent"),
@@ -260,7 +261,8 @@ def _provenance(votes: pa.Table, rows: pd.DataFrame, group: npt.NDArray[np.int64
         _lists(group, rows["domain"], n),
         pa.repeat(options.defect_model_id, n),
         pa.repeat(options.correction_model_id, n),
-        _lists(group[rows["policy"].notna()], rows["policy"].dropna(), n),
+        *(_lists(group[rows[c].notna()], rows[c].dropna(), n) for c in ("policy", "licence")),
+        _lists(group, pd.Series(pseudonyms(strings(votes["subject_id"])))[rows.index], n),
     ]
     return pa.StructArray.from_arrays(columns, fields=list(PROVENANCE))
 

@@ -9,9 +9,10 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
+from features.learnable import READS as LEARNABLE
+from features.learnable import learnable
 from features.said import READS, said
 from pipeline import storage, tally
 from pipeline.transforms.threads import SideBySide
@@ -49,10 +50,9 @@ def cut(summed: pa.Table, train_rows: int) -> int:
     return int(bins[max(within, 1) - 1]) + 1 if len(bins) else 0
 
 
-def learnable(folder: str, bucket: int) -> npt.NDArray[np.bool_]:
-    """Turns of a bucket that may be learned from: consent is not refused."""
-    consent = storage.read_table(bucket_path(folder, bucket), TURN.schema, ["consent"])["consent"]
-    return pc.fill_null(consent, True).combine_chunks().to_numpy(zero_copy_only=False).astype(bool)
+def learnable_rows(folder: str, bucket: int) -> npt.NDArray[np.bool_]:
+    """Turns of a bucket that may be learned from."""
+    return learnable(storage.read_table(bucket_path(folder, bucket), TURN.schema, list(LEARNABLE)))
 
 
 @beam.typehints.with_output_types(pa.Table)
@@ -66,7 +66,7 @@ class CountSessions(beam.DoFn):
         """One bucket."""
         path = bucket_path(self._signals, bucket)
         sessions = storage.read_table(path, SIGNALS.schema, ["session_id"])
-        yield histogram(session_bin(sessions)[learnable(self._turns, bucket)])
+        yield histogram(session_bin(sessions)[learnable_rows(self._turns, bucket)])
 
 
 @beam.typehints.with_output_types(type(None))
@@ -83,7 +83,7 @@ class KeepSessions(SideBySide):
     def work(self, bucket: int) -> list[None]:
         """One bucket."""
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
-        keep = (session_bin(table) < self._cut) & learnable(self._turns, bucket)
+        keep = (session_bin(table) < self._cut) & learnable_rows(self._turns, bucket)
         if keep.any():
             kept = table.filter(pa.array(keep))
             write_bucket(self._folder, bucket, kept, SIGNALS)

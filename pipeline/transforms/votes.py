@@ -13,11 +13,13 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, shares, strings
 from features.interpretation import acted_on, flatten, list_offsets
+from features.learnable import READS as LEARNABLE
+from features.learnable import excluded, refused
 from features.text import flat, normalise
 from pipeline.transforms.answers import ContextOptions, answer_ids, answered, contexts, tool_calls, well_formed
 from pipeline.transforms.counts import domain_names
 from pipeline.transforms.pool import KEY_SEPARATOR
-from schemas import VOTE
+from schemas import REJECTED, VOTE
 
 Mask = npt.NDArray[np.bool_]
 _SPLIT_KEY: Final = "afterword/split1"
@@ -36,7 +38,8 @@ TURN_READS: Final = (
     "response",
     "outcome",
     "policy",
-    "consent",
+    "licence",
+    *LEARNABLE,
 )
 CORRECTION_READS: Final = ("turn_id", "interpretation", "accepted", "p_correct", "certified", "supporting_turns")
 
@@ -67,10 +70,11 @@ def votes(
     A turn with an accepted correction votes for it. One with p(defect) <= `confirm_below` votes for what was executed;
     if it is an agent's, for its answer or tool call, with the turns before it, and only if it was not judged defective.
     An interpretation that is not `well_formed`, as one with a blank intent, is no label, so it gets no vote.
-    Outcomes of the others, the first that holds: `no_consent`, `no_words` (nothing is left of the utterance without
-    punctuation), `uncertain`, `outside_split` (a train user's turn after the cut in time, or a test user's before it).
-    A correction holds what its supporting turns say, so it has no vote either where one of them is without consent or
-    on the other side of the cut.
+    Outcomes of the others, the first that holds: `no_consent`, `excluded`, `no_words` (nothing is left of the
+    utterance without punctuation), `uncertain`, `outside_split` (a train user's turn after the cut in time, or a test
+    user's before it).
+    A correction holds what its supporting turns say, so it has no vote either where one of them is without consent,
+    excluded or on the other side of the cut.
 
     Parameters
     ----------
@@ -138,16 +142,16 @@ def _decide(
     answers = ~corrected & answered(turns, executed) & sure & ~judgements["is_defect"].to_numpy()
     words = normalise(turns["utterance"])
     split, inside = _split(turns, options)
-    refused = pc.equal(flat(turns["consent"]), False).fill_null(False).to_numpy(zero_copy_only=False)
     support = _support(turns, accepted, at)
     outcome = np.select(
         [
-            _with_support(refused, support),
+            _with_support(refused(turns), support),
+            _with_support(excluded(turns), support),
             strings(words) == "",
             ~(corrected | confirmed | answers),
             _with_support(~inside, support),
         ],
-        ["no_consent", "no_words", "uncertain", "outside_split"],
+        ["no_consent", "excluded", "no_words", "uncertain", "outside_split"],
         "vote",
     )
     rows = np.flatnonzero(outcome == "vote")
@@ -219,8 +223,10 @@ def _table(turns: pa.Table, judgements: pa.Table, voters: _Voters, context: Cont
         "probability": pc.if_else(pa.array(is_correction), p_correct, p_right),
         "certified": pc.fill_null(certified, False),
         "policy": turns["policy"].take(own),
+        "licence": turns["licence"].take(own),
         "supporting_turns": pc.coalesce(flat(accepted["supporting_turns"]).take(position), nothing),
     }
+    plain["rejected"] = pa.nulls(len(rows), REJECTED)
     return VOTE.conform(pa.table(plain | _answers(turns, judgements, voters, plain, context)))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from pipeline.writers.provenance import provenance
 from schemas import NLU
 
 _TOKEN: Final = re.compile(r"\S+")
@@ -32,14 +33,13 @@ def nlu(examples: pa.Table) -> pa.Table:
         words, marks = bio(text, located)
         tokens.append(words)
         tags.append(marks)
-    provenance = [json.dumps(p, sort_keys=True, ensure_ascii=False) for p in examples["provenance"].to_pylist()]
     own = {
         "id": examples["example_id"],
         "text": examples["utterance"],
         "slots": pa.array(slots, pa.string()),
         "tokens": pa.array(tokens, pa.list_(pa.string())),
         "ner_tags": pa.array(tags, pa.list_(pa.string())),
-        "provenance": pa.array(provenance, pa.string()),
+        "provenance": provenance(examples),
     }
     return NLU.conform(pa.table([own[n] if n in own else examples[n] for n in NLU.names], names=list(NLU.names)))
 

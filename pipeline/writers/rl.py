@@ -12,9 +12,10 @@ from typing import Final
 import pyarrow as pa
 
 from pipeline.writers.chat import interpretation, request
+from pipeline.writers.provenance import shown
 from schemas import RL
 
-_INFO: Final = ("agreement", "blame", "certified", "provenance")
+_INFO: Final = ("agreement", "blame", "certified")
 
 
 def rl(examples: pa.Table) -> pa.Table:
@@ -27,7 +28,10 @@ def rl(examples: pa.Table) -> pa.Table:
     """
     prompts = [[_plain(m) for m in request(text)] for text in examples["utterance"].to_pylist()]
     labels = zip(*(examples[c].to_pylist() for c in ("domain", "intent", "slots")), strict=True)
-    info = [json.dumps(i, sort_keys=True, ensure_ascii=False) for i in examples.select(_INFO).to_pylist()]
+    info = [
+        json.dumps(i | {"provenance": p}, sort_keys=True, ensure_ascii=False)
+        for i, p in zip(examples.select(_INFO).to_pylist(), shown(examples), strict=True)
+    ]
     own = {
         "key": examples["example_id"],
         "prompt": pa.array(prompts, RL.schema.field("prompt").type),

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pipeline.errors import GateError
 from pipeline.writers.chat import Message, call_id, interpretation, message, request, tool_call
+from pipeline.writers.provenance import provenance
 from schemas import SFT, TOOL_DOMAIN
 
 _COLUMNS: Final = ("example_id", "utterance", "domain", "intent", "slots", "response", "context", "kind")
@@ -37,12 +38,11 @@ def sft(examples: pa.Table) -> pa.Table:
         chat = _messages(example)
         check(example["example_id"], chat)
         messages.append(chat)
-    provenance = [json.dumps(p, sort_keys=True, ensure_ascii=False) for p in examples["provenance"].to_pylist()]
     own = {
         "id": examples["example_id"],
         "messages": pa.array(messages, SFT.schema.field("messages").type),
         "tools": pa.nulls(examples.num_rows, pa.string()),
-        "provenance": pa.array(provenance, pa.string()),
+        "provenance": provenance(examples),
     }
     return SFT.conform(pa.table([own[n] if n in own else examples[n] for n in SFT.names], names=list(SFT.names)))
 

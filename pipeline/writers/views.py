@@ -70,7 +70,7 @@ def view_rows(counts: Mapping[str, int]) -> dict[str, int]:
 # The first that a release has rows of is what a reader gets who names none.
 VIEWS: Final = {
     "nlu": View(NLU, nlu, LABEL_KINDS),
-    "sft": View(SFT, sft, KINDS),
+    "sft": View(SFT, sft, (*LABEL_KINDS, "answer")),
     # A corrected tool call is taught as a call by `sft`; rewarded as JSON it would be unlearned.
     "rl": View(RL, rl, LABEL_KINDS, tool_calls=False),
 }

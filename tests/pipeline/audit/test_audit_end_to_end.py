@@ -103,7 +103,7 @@ def test_the_cells_are_those_of_the_judgements_and_the_sample_is_as_stated(
     }
     assert {(s["domain"], s["decision"]): s["turns"] for s in design["strata"]} == Counter(cell.values())
     assert {decision for _, decision in cell.values()} == {"corrected", "defective", "satisfied"}
-    assert design["left_out"]["no consent"] == len(judgements) - len(cell)
+    assert design["left_out"]["not_learnable"] == len(judgements) - len(cell)
     assert len(sample) == len({row["turn_id"] for row in sample}) == design["drawn"] == 300
     taken = Counter((row["domain"], row["decision"]) for row in sample)
     assert {(s["domain"], s["decision"]): s["drawn"] for s in design["strata"] if s["drawn"]} == taken

@@ -11,6 +11,7 @@ from build import START, interpretation, turns
 from hypothesis import given
 from hypothesis import strategies as st
 
+from features.hashing import pseudonyms
 from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.pool import PoolOptions, pool
 from pipeline.transforms.votes import VoteOptions, vote_outcomes, votes
@@ -130,6 +131,8 @@ def test_an_example_carries_its_evidence():
         "defect_model_id": "defect",
         "correction_model_id": "correction",
         "policies": ["p1", "p2"],
+        "licences": [],
+        "subjects": sorted(pseudonyms(np.array(["a", "b", "c"], dtype=object))),
     }
     assert (example["kind"], example["blame"], example["certified"]) == ("correction", "asr", True)
     assert example["confidence"] == example["weight"] == 0.8
