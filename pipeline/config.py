@@ -92,6 +92,8 @@ class CurateOptions:
     answer_min_users : int
         The same for the answers and tool calls of an agent. They are one-off: the same words in the same context rarely
         come twice. One user is enough, as nothing is relabelled: what satisfied is learned as it was said.
+    reject_min_users : int
+        The same for what was done and found wrong. Nothing is relabelled by it, so one user's defective turn is a case.
     context_turns : int
         Turns before an answer that the `sft` view shows with it: most of what a request refers to was said just before.
     context_chars : int
@@ -110,6 +112,7 @@ class CurateOptions:
     min_agreement: float = 0.8
     confirm_below: float = 0.05
     answer_min_users: int = 1
+    reject_min_users: int = 1
     context_turns: int = 8
     context_chars: int = 8_000
     context_below: float = 0.2
@@ -254,6 +257,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "curate.confirm_below": _SHARE,
     "curate.context_below": _SHARE,
     "curate.answer_min_users": (1, math.inf),
+    "curate.reject_min_users": (1, math.inf),
     "curate.context_turns": (0, math.inf),
     "curate.context_chars": (0, math.inf),
     "curate.test_share": _SHARE,

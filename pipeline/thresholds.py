@@ -38,6 +38,11 @@ def highest(facts: dict[str, Any]) -> float:
     return max([facts["value"], *(t["value"] for t in facts.get("domains", {}).values())])
 
 
+def lowest(facts: dict[str, Any]) -> float:
+    """The lowest threshold of any domain."""
+    return min([facts["value"], *(t["value"] for t in facts.get("domains", {}).values())])
+
+
 def threshold_words(facts: dict[str, Any], score: str = "p") -> str:
     """A threshold of the manifest in a sentence: its value, what it was chosen for, what is proved of it.
 

@@ -11,9 +11,9 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import GateError, VerifyError
 from pipeline.gates.proof import prove_gates, prove_quarantine
-from pipeline.thresholds import highest, of_domain
+from pipeline.thresholds import highest, lowest, of_domain
 from pipeline.writers.views import VIEWS, view_rows
-from schemas import DEAD_LETTER, EXAMPLE, Record
+from schemas import DEAD_LETTER, EXAMPLE, LABEL_KINDS, LEAST_USERS, Record
 
 _RECORDS: dict[str, Record] = {
     **{name: view.record for name, view in VIEWS.items()},
@@ -166,33 +166,38 @@ def _examples(folder: str, manifest: dict[str, Any]) -> str:
 
 def _is_low(example: dict[str, Any], options: dict[str, Any]) -> bool:
     """Whether an example has less support or agreement than was wished."""
-    if example["kind"] == "answer":
-        return bool(example["support"] < options["answer_min_users"])
-    return bool(
-        example["support"] < options["min_users"] or not (example["agreement"] or 0) >= options["min_agreement"]
-    )
+    low = example["support"] < options[LEAST_USERS[example["kind"]]]
+    if example["kind"] not in LABEL_KINDS:
+        return bool(low)
+    return bool(low or not (example["agreement"] or 0) >= options["min_agreement"])
 
 
 def _answers(folder: str, manifest: dict[str, Any]) -> str:
-    """No answer is learned from a turn that may be defective, and its context is within the bounds that were set."""
+    """No answer is learned from a turn that may be defective, nothing else is rejected, and contexts are in bounds."""
     lineage = _view(folder, manifest, "lineage", EXAMPLE)
     thresholds, options = manifest["thresholds"]["defect"], manifest["identity"]["config"]["curate"]
     most = min(options["confirm_below"], highest(thresholds)) + _ROUNDING
+    least = lowest(thresholds) - _ROUNDING
     answers = 0
     for example in lineage.select(["example_id", "kind", "confidence", "context"]).to_pylist():
         name, context = example["example_id"], example["context"]
-        if example["kind"] != "answer":
-            if context is not None:
-                raise VerifyError(f"lineage: {name} is a {example['kind']} and has a context")
+        if example["kind"] in LABEL_KINDS and context is not None:
+            raise VerifyError(f"lineage: {name} is a {example['kind']} and has a context")
+        if example["kind"] == "rejection" and not example["confidence"] >= least:
+            raise VerifyError(
+                f"lineage: rejection {name} has p(defect) {example['confidence']:.6f}, "
+                f"under every threshold ({least:.6f})"
+            )
+        fault = _context_fault(context or [], thresholds, options)
+        if fault:
+            raise VerifyError(f"lineage: in the context of {name} {fault}")
+        if example["kind"] not in ("answer", "preference"):
             continue
         answers += 1
         if not 1.0 - example["confidence"] <= most:
             raise VerifyError(
-                f"lineage: answer {name} has p(defect) {1.0 - example['confidence']:.6f}, over {most:.6f}"
+                f"lineage: {example['kind']} {name} has p(defect) {1.0 - example['confidence']:.6f}, over {most:.6f}"
             )
-        fault = _context_fault(context, thresholds, options)
-        if fault:
-            raise VerifyError(f"lineage: in the context of {name} {fault}")
     return (
         f"{answers:,} answers have p(defect) <= {most:.2f}, and no turn before one is defective or over "
         f"{options['context_below']:.2f}; at most {options['context_turns']:,} turns and "

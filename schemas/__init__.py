@@ -3,7 +3,7 @@
 from schemas.audit import AUDIT_SAMPLE
 from schemas.chain import EDGE, ELSEWHERE, FAILURE, SUCCESS
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
-from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, REJECTED, SPLITS, VOTE
+from schemas.example import CONTEXT_TURN, EXAMPLE, FAULT_KINDS, KINDS, LABEL_KINDS, LEAST_USERS, REJECTED, SPLITS, VOTE
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, NO_DOMAIN
 from schemas.record import Column, Record
@@ -71,6 +71,7 @@ __all__ = [
     "EXAMPLE",
     "EXAMPLE_SAMPLE",
     "FAILURE",
+    "FAULT_KINDS",
     "FILE",
     "GOLD",
     "GOLD_DEFINITIONS",
@@ -80,6 +81,7 @@ __all__ = [
     "JUDGEMENT_SAMPLE",
     "KINDS",
     "LABEL_KINDS",
+    "LEAST_USERS",
     "LOGGED_TURN",
     "MESSAGE",
     "NLU",

@@ -15,6 +15,16 @@ LABEL_KINDS: Final = ("correction", "confirmation")
 # `preference`: of two answers to the same request the one that satisfied, and the one that did not. `rejection`: what
 # was done was wrong, and nobody knows what was right.
 KINDS: Final = (*LABEL_KINDS, "answer", "preference", "rejection")
+# What of a turn was not right: a correction says what was meant, the others do not.
+FAULT_KINDS: Final = ("correction", "preference", "rejection")
+# Option of section `curate` that says how many distinct users an example of each kind needs.
+LEAST_USERS: Final = {
+    "correction": "min_users",
+    "confirmation": "min_users",
+    "answer": "answer_min_users",
+    "preference": "answer_min_users",
+    "rejection": "reject_min_users",
+}
 SPLITS: Final = ("train", "test")
 
 PROVENANCE: Final = pa.struct(
@@ -57,8 +67,8 @@ CONTEXT_TURN: Final = pa.struct(
         pa.field("domain", pa.string()),
     ]
 )
-_CONTEXT: Final = "Answer: turns before it, oldest first, none defective, as {turn_id, utterance, tool, arguments, "
-_CONTEXT_END: Final = "response, p_defect, domain (as judged)}; null = of another kind"
+_CONTEXT: Final = "Of an agent: turns before it, oldest first, none defective, as {turn_id, utterance, tool, "
+_CONTEXT_END: Final = "arguments, response, p_defect, domain (as judged)}; null = of another kind"
 
 _REJECTED: Final = "What was done in its place and found wrong, as {domain, intent, slots, response}; null = nothing"
 
@@ -76,7 +86,8 @@ VOTE: Final = Record(
         Column(
             "pool_key",
             pa.string(),
-            "Locale and normalised utterance, of an answer its context's hash too; equal ones are pooled",
+            "Locale and normalised utterance; of an agent's its context's hash too; of a preference or rejection its "
+            "kind; equal ones are pooled",
             None,
             False,
             "key",
@@ -84,7 +95,8 @@ VOTE: Final = Record(
         Column(
             "label_id",
             pa.int64(),
-            "64-bit hash of domain, intent and slots; of an answer, of the exact words and what they got",
+            "64-bit hash of domain, intent and slots; of an answer, of the exact words and what they got; of a "
+            "rejection, of what is rejected; of a preference, of both",
             None,
             False,
             "key",
@@ -96,10 +108,17 @@ VOTE: Final = Record(
         Column("response", pa.string(), "Answer: what the system said; null = nothing logged, or of another kind"),
         Column("context", pa.list_(CONTEXT_TURN), _CONTEXT + _CONTEXT_END),
         Column("rejected", REJECTED, _REJECTED),
+        Column("rejected_id", pa.int64(), "64-bit hash of it, as of a label; null = nothing"),
         Column("kind", pa.string(), f"One of: {', '.join(KINDS)}", None, False),
         Column("blame", pa.string(), f"One of: {', '.join(BLAMES)}", None, False),
-        Column("probability", pa.float64(), "p(correct) of a correction, else 1 - p(defect)", "[0, 1]", False),
-        Column("certified", pa.bool_(), "The correction's turn and candidate are both certified", None, False),
+        Column(
+            "probability",
+            pa.float64(),
+            "p(correct) of a correction, p(defect) of a rejection, else 1 - p(defect) of what is learned",
+            "[0, 1]",
+            False,
+        ),
+        Column("certified", pa.bool_(), "The defect is certified, and the correction too if it is one", None, False),
         Column("policy", pa.string(), "Version of the system that answered; null = not logged"),
         Column("licence", pa.string(), "Licence of the turn's text; null = not stated"),
         Column("supporting_turns", pa.list_(pa.string()), "Later turns that agree", None, False),
@@ -137,7 +156,7 @@ EXAMPLE: Final = Record(
             "Share of the pooled turns in which the system had acted on the label: how easy it is; null = unknown",
             "[0, 1]",
         ),
-        Column("certified", pa.bool_(), "Every pooled correction was certified; False without one", None, False),
+        Column("certified", pa.bool_(), "Every pooled defect and correction was certified; False without", None, False),
         Column(
             "provenance",
             PROVENANCE,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from schemas.example import KINDS, SPLITS
+from schemas.example import KINDS, LEAST_USERS, SPLITS
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES
 from schemas.record import Record
@@ -99,14 +99,14 @@ def _rows(suite: str) -> Expectation:
     )
 
 
-def _supported(what: str, equals: str, option: str) -> Expectation:
+def _supported(kind: str) -> Expectation:
     kwargs = {
         "column": "support",
-        "min_value": Setting(f"curate.{option}"),
-        "row_condition": f"kind {equals} 'answer'",
+        "min_value": Setting(f"curate.{LEAST_USERS[kind]}"),
+        "row_condition": f"kind == '{kind}'",
         "condition_parser": "pandas",
     }
-    return Expectation(f"{what} has its support", "expect_column_values_to_be_between", kwargs)
+    return Expectation(f"every {kind} has its support", "expect_column_values_to_be_between", kwargs)
 
 
 STAGES: Final = Suite(
@@ -194,15 +194,18 @@ EXAMPLES: Final = Suite(
         _unique("example_id"),
         _not_null("utterance_length"),
         _between("utterance_length", 1),
-        _not_null("label_length"),
+        Expectation(
+            "what is learned is never null",
+            "expect_column_values_to_not_be_null",
+            {"column": "label_length", "row_condition": "kind != 'rejection'", "condition_parser": "pandas"},
+        ),
         _between("label_length", 1),
         _one_of("kind", KINDS),
         _one_of("blame", BLAMES),
         _one_of("split", SPLITS),
         _not_null("confidence"),
         _between("confidence", 0, 1),
-        _supported("an answer", "==", "answer_min_users"),
-        _supported("any other example", "!=", "min_users"),
+        *(_supported(kind) for kind in KINDS),
         _between("agreement", Setting("curate.min_agreement"), 1),
         _not_null("weight"),
         _between("weight", 0),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from schemas import LEAST_USERS
+
 
 def of_example(told: dict[str, Any], release: dict[str, Any]) -> str:
     """Of an example of the release."""
@@ -22,7 +24,7 @@ def of_turn(told: dict[str, Any], release: dict[str, Any]) -> str:
         return _if_wrong(vote["kind"], release)
     if outcome == "uncertain":
         return _uncertain(told["judgement"]["is_defect"], options["confirm_below"], release)
-    option = "answer_min_users" if vote and vote["kind"] == "answer" else "min_users"
+    option = LEAST_USERS[vote["kind"]] if vote else "min_users"
     sentences = {
         "no_consent": "Nothing: what its user refused is in no training data.",
         "excluded": "Nothing, if the filter or the incident is right; docs/config.md says where they are set.",
@@ -34,6 +36,7 @@ def of_turn(told: dict[str, Any], release: dict[str, Any]) -> str:
         "the other labels (their ids: stages/curate, or --json). To take the most frequent one all the same, lower "
         f"curate.min_agreement (now {options['min_agreement']}), then {_again('curate')}.",
         "outvoted": "Nothing, if the label that won is right. Else explain turns that voted for it.",
+        "contradicted": "Nothing, if the example that has it for right is right. Else explain that.",
         "in_train": "Nothing: a test that repeats the training data proves nothing.",
     }
     return sentences.get(outcome, "See docs/cli.md.")
@@ -57,6 +60,10 @@ def _if_wrong(kind: str, release: dict[str, Any]) -> str:
         f"{options['min_users']}), then {_again('curate')}",
         "answer": f"lower curate.confirm_below (now {options['confirm_below']}) or raise curate.answer_min_users (now "
         f"{options['answer_min_users']}), then {_again('curate')}",
+        "preference": f"lower curate.confirm_below (now {options['confirm_below']}), then {_again('curate')}; or raise "
+        f"{_judged_by(release, 'threshold')}, with `--from train`",
+        "rejection": f"raise {_judged_by(release, 'threshold')}, then {_again('train')}; or raise "
+        f"curate.reject_min_users (now {options['reject_min_users']}), with `--from curate`",
     }
     return f"Nothing, if it is right. Else {stricter[kind]}."
 

@@ -13,6 +13,7 @@ from pipeline.explain.release import Release
 from pipeline.explain.tables import StageTables
 from pipeline.explain.turn import curate_options, explain_turn, voters_of
 from pipeline.explain.voters import Voters
+from schemas import LABEL_KINDS, LEAST_USERS
 
 
 def explain_example(tables: StageTables, release: Release, example: dict[str, Any]) -> dict[str, Any]:
@@ -40,8 +41,9 @@ def of_release(release: Release, example: dict[str, Any]) -> dict[str, Any]:
     """What the release alone tells of an example: itself with what was asked of it, and where it stands."""
     options = curate_options(release)
     needs = {"min_users": options.min_users, "min_agreement": options.min_agreement}
-    if example["kind"] == "answer":
-        needs = {"answer_min_users": options.answer_min_users}
+    if example["kind"] not in LABEL_KINDS:
+        name = LEAST_USERS[example["kind"]]
+        needs = {name: getattr(options, name)}
     return {
         "example": example | {"needs": needs},
         # No new example of a quarantined domain is released, so this one was carried over.

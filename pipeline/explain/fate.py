@@ -9,7 +9,7 @@ from pipeline.explain.tables import Place, StageTables
 from pipeline.explain.voters import Voters, outcome_of
 from pipeline.transforms.votes import VoteOptions
 
-_VOTE: Final = ("kind", "label", "response", "split", "locale", "probability", "certified")
+_VOTE: Final = ("kind", "label", "response", "rejected", "split", "locale", "probability", "certified")
 _NOTHING: Final = {"vote": None, "example": None, "places": [], "quarantine": None, "carried": None}
 
 

@@ -54,8 +54,13 @@ def reading(interpretation: Mapping[str, Any] | None, score: bool = True) -> str
     return short(" ".join(words))
 
 
-def label_words(kind: str, label: Mapping[str, Any] | None, response: str | None) -> str:
-    """What is learned: an interpretation, a tool call, or an answer in words."""
+def label_words(
+    kind: str, label: Mapping[str, Any] | None, response: str | None, rejected: Mapping[str, Any] | None = None
+) -> str:
+    """What is learned: an interpretation, a tool call, or an answer in words; or what is rejected."""
+    if kind in ("preference", "rejection"):
+        wrong = "(nothing done)" if rejected is None else label_words("answer", rejected, rejected["response"])
+        return f"not {wrong}" if kind == "rejection" else f"{label_words('answer', label, response)}, not {wrong}"
     if kind == "answer" and (label is None or label["intent"] is None):
         return f'answer "{short(response)}"'
     if label is not None and label["domain"] == TOOL_DOMAIN:

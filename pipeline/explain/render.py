@@ -10,11 +10,14 @@ from pipeline.explain.render_gates import carried, gates
 from pipeline.explain.render_turn import candidates, context, dialog, judgement
 from pipeline.explain.render_votes import became, same_words, where
 from pipeline.thresholds import of_domain
+from schemas import LEAST_USERS
 
 _KINDS: Final = {
     "correction": "users meant this, though the system read it otherwise",
     "confirmation": "the system read it so, and was judged right",
     "answer": "the system answered so, and was judged right",
+    "preference": "asked again, the system answered so and was judged right; what it had answered first is rejected",
+    "rejection": "the system did so, and was judged wrong; what would be right is not known",
 }
 
 
@@ -85,7 +88,7 @@ def _label(example: dict[str, Any]) -> list[str]:
     ]
     return [
         *wrapped(f'"{short(example["utterance"])}"'),
-        *wrapped(label_words(kind, example, example["response"]), "  -> ", "     "),
+        *wrapped(label_words(kind, example, example["response"], example["rejected"]), "  -> ", "     "),
         *wrapped("; ".join(about)),
         *wrapped(_support(example)),
     ]
@@ -94,7 +97,7 @@ def _label(example: dict[str, Any]) -> list[str]:
 def _support(example: dict[str, Any]) -> str:
     """An answer has no agreement: several may be right."""
     needs, turns = example["needs"], counted(len(example["provenance"]["turn_ids"]), "turn")
-    wanted = needs["answer_min_users" if example["kind"] == "answer" else "min_users"]
+    wanted = needs[LEAST_USERS[example["kind"]]]
     users = f"supported by {counted(example['support'], 'user')} ({wanted} wanted)"
     if example["agreement"] is None:
         return f"{users}, in {turns}"
@@ -157,7 +160,8 @@ def _verdict(told: dict[str, Any]) -> str:
     judged = f"judged defective, {corrected}" if told["judgement"]["is_defect"] else "judged not defective"
     became = told["became"]
     if became["places"]:
-        return f"{judged}; in example {became['example']['example_id']}"
+        stands = "what it did is rejected in" if became["vote"]["kind"] == "rejection" else "in"
+        return f"{judged}; {stands} example {became['example']['example_id']}"
     return f"{judged}; in no example of the release ({became['outcome'].replace('_', ' ')})"
 
 

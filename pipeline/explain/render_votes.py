@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pipeline.explain.layout import clean, counted, label_words, listed, wrapped
 from pipeline.explain.render_gates import withheld
+from schemas import LEAST_USERS
 
 LABELS_SHOWN: Final = 5
 
@@ -41,7 +42,7 @@ def _alike(labels: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     told: dict[tuple[str, bool], list[dict[str, Any]]] = {}
     for label in labels:
         at = f"({label['split']}, {label['locale'] or 'no locale'}): {label['outcome'].replace('_', ' ')}"
-        words = label_words(label["kind"], label["label"], label["response"])
+        words = label_words(label["kind"], label["label"], label["response"], label["rejected"])
         told.setdefault((f"{words}  {at}", label["this"]), []).append(label | {"told": f"{words}  {at}"})
     return list(told.values())
 
@@ -65,7 +66,7 @@ def became(
     if told["vote"] is not None:
         vote = told["vote"]
         lines += wrapped(
-            f"its vote: {vote['kind']} {label_words(vote['kind'], vote['label'], vote['response'])}, "
+            f"its vote: {vote['kind']} {label_words(vote['kind'], vote['label'], vote['response'], vote['rejected'])}, "
             f"probability {vote['probability']:.3f}, split {vote['split']}"
         )
     if told["places"]:
@@ -79,8 +80,7 @@ def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any],
     options, outcome = release["config"]["curate"], told["outcome"]
     if outcome == "quarantined":
         return withheld(told["quarantine"], told["carried"])
-    is_answer = told["vote"] is not None and told["vote"]["kind"] == "answer"
-    wanted = options["answer_min_users" if is_answer else "min_users"]
+    wanted = options[LEAST_USERS[told["vote"]["kind"]] if told["vote"] else "min_users"]
     agreement = "" if words["agreement"] is None else f"agreement {words['agreement']:.2f}, "
     sentences = {
         "no_consent": "its user does not allow learning from it, or from a turn that supports its correction",
@@ -92,6 +92,7 @@ def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any],
         "below_support": f"its label has {counted(words['for'] or 0, 'user')}, {wanted} are wanted",
         "disagreement": f"{agreement}{options['min_agreement']:.2f} is wanted",
         "outvoted": "more users mean another thing by these words (or as many, and likelier)",
+        "contradicted": "an example of the same words has for right what it was judged wrong for",
         "in_train": "the train split has an example of the same words, so test has none",
         "kept": "it is in an example, which has its wording",
         "de_duplicated": "it is in an example, which has the wording of another turn",

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from features.signals import SignalOptions
 from features.text import normalise
 from pipeline.config import CurateOptions
 from pipeline.errors import StageError
@@ -17,6 +18,7 @@ from pipeline.explain.release import Release
 from pipeline.explain.tables import I64, Place, StageTables
 from pipeline.explain.voters import Voters, find_voters
 from pipeline.jobs.curate import vote_options
+from pipeline.transforms.votes import VoteOptions
 
 # Turns shown around: the one that it came after, and those in which the repair lies as a rule.
 BEFORE: Final = 1
@@ -59,7 +61,7 @@ def explain_turn(tables: StageTables, release: Release, place: Place, voters: Vo
     signals = tables.read("signals", place.bucket, np.array([place.row]))
     meant = candidates(own[2], signals, ids[at:], defective, release)
     voters = voters or voters_of(tables, release, turn["utterance"])
-    became = fate.became(tables, release, place, turn["turn_id"], voters, vote_options(curate_options(release)))
+    became = fate.became(tables, release, place, turn["turn_id"], voters, voting(release))
     marks = {
         "supports": pointed_at(meant, "supporting_turns"),
         "gives": pointed_at(meant, "taken_from"),
@@ -81,7 +83,15 @@ def voters_of(tables: StageTables, release: Release, utterance: str) -> Voters:
     """All turns that say the words of an utterance."""
     models = release.manifest["identity"]["models"]
     words = normalise(pa.array([utterance]))[0].as_py()
-    return find_voters(tables, words, curate_options(release), (models["defect"], models["correction"]))
+    return find_voters(
+        tables, words, curate_options(release), (models["defect"], models["correction"]), voting(release)
+    )
+
+
+def voting(release: Release) -> VoteOptions:
+    """What the votes behind the release were cast with."""
+    signals = SignalOptions(**release.manifest["identity"]["config"]["signals"])
+    return vote_options(curate_options(release), signals)
 
 
 def curate_options(release: Release) -> CurateOptions:

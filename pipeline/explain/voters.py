@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from features.text import flat, mapped, normalise
 from pipeline.config import CurateOptions
 from pipeline.explain.tables import I64, Place, StageTables
-from pipeline.jobs.curate import pool_options, vote_options
+from pipeline.jobs.curate import pool_options
 from pipeline.transforms.pool import pool, standing
 from pipeline.transforms.votes import VoteOptions, vote_outcomes, votes
-from schemas import EXAMPLE, VOTE
+from schemas import EXAMPLE, LABEL_KINDS, VOTE
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,9 @@ class Voters:
         }
 
 
-def find_voters(tables: StageTables, words: str, options: CurateOptions, models: tuple[str, str]) -> Voters:
+def find_voters(
+    tables: StageTables, words: str, options: CurateOptions, models: tuple[str, str], voting: VoteOptions
+) -> Voters:
     """All turns that say the same normalised words.
 
     Parameters
@@ -97,12 +99,14 @@ def find_voters(tables: StageTables, words: str, options: CurateOptions, models:
         What the release was curated with.
     models : tuple of str
         Ids of the defect and the correction model.
+    voting : VoteOptions
+        What the votes were cast with.
     """
     found, silent = [], Counter[str]()
     for bucket in tables.buckets if words else ():
         rows = saying(tables.utterances(bucket), words)
         if len(rows):
-            turns, judgements, cast, quiet = _of_bucket(tables, bucket, rows, vote_options(options))
+            turns, judgements, cast, quiet = _of_bucket(tables, bucket, rows, voting)
             found.append((turns, judgements, cast))
             silent.update(quiet)
     none = np.zeros(0, np.int64)
@@ -168,16 +172,17 @@ def saying(utterances: pa.DictionaryArray, words: str) -> I64:
 def _labels(cast: pa.Table, number: I64, labels: Any) -> list[dict[str, Any]]:
     """The labels of `standing` for people: the interpretation instead of its hash, and no user."""
     first = np.unique(number, return_index=True)[1]
-    held = cast.take(pa.array(first)).select(["kind", "label", "response", "locale", "split"]).to_pylist()
+    held = cast.take(pa.array(first)).select(["kind", "label", "response", "rejected", "locale", "split"]).to_pylist()
     turns = np.bincount(number)
     return [
         {
             "split": row["split"],
             "locale": row["locale"],
-            # Votes of one label are all for an answer, or none is.
-            "kind": "answer" if row["kind"] == "answer" else "label",
+            # Votes of one label are all of a kind, but for those of what words mean.
+            "kind": "label" if row["kind"] in LABEL_KINDS else row["kind"],
             "label": row["label"],
             "response": row["response"],
+            "rejected": row["rejected"],
             "users": int(standing.support),
             "pooled_users": int(standing.users),
             "turns": int(turns[at]),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import apache_beam as beam
 
+from features.signals import SignalOptions
 from pipeline.config import CurateOptions, parse_time
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.jobs.context import Context, numbers, write_counts
 from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.curate import CastVotes, Curate, PoolVotes
 from pipeline.transforms.pool import PoolOptions
+from pipeline.transforms.retries import RetryOptions
 from pipeline.transforms.votes import VoteOptions
 
 
@@ -17,13 +19,13 @@ def run(context: Context) -> None:
     """Pool the votes."""
     workspace = context.workspace
     workspace.begin("curate")
-    options = context.config.curate
+    options, signals = context.config.curate, context.config.signals
     trained, ingested = workspace.facts("train"), workspace.facts("ingest")
     cast = CastVotes(
         workspace.table("ingest", "turns"),
         workspace.table("label", "judgements"),
         workspace.table("label", "corrections"),
-        vote_options(options),
+        vote_options(options, signals),
         context.threads,
     )
     pooled = PoolVotes(
@@ -49,11 +51,12 @@ def run(context: Context) -> None:
     )
 
 
-def vote_options(options: CurateOptions) -> VoteOptions:
+def vote_options(options: CurateOptions, signals: SignalOptions) -> VoteOptions:
     """What of the configuration decides which turns vote."""
     test_from = parse_time(options.test_from, "curate.test_from") if options.test_from else None
     context = ContextOptions(options.context_turns, options.context_chars, options.context_below)
-    return VoteOptions(options.confirm_below, options.test_share, context, test_from)
+    retry = RetryOptions(signals.rephrase_turns, signals.rephrase_gap, signals.rephrase_likeness)
+    return VoteOptions(options.confirm_below, options.test_share, context, test_from, retry)
 
 
 def pool_options(options: CurateOptions, defect_model_id: str, correction_model_id: str) -> PoolOptions:
@@ -64,4 +67,5 @@ def pool_options(options: CurateOptions, defect_model_id: str, correction_model_
         options.answer_min_users,
         defect_model_id,
         correction_model_id,
+        options.reject_min_users,
     )

@@ -140,9 +140,14 @@ def contexts(
     return pa.ListArray.from_arrays(at, held), hash128_hex(strings(words))
 
 
-def answer_ids(turns: pa.Table, executed: I64, rows: I64) -> I64:
+def done_ids(turns: pa.Table, executed: I64, rows: I64) -> I64:
     """64-bit hash of the exact words of each of `rows` and what they got: the tool call, else the response."""
     return hash64(_texts(turns, executed, rows, response_of_calls=False)).view(np.int64)
+
+
+def got_ids(turns: pa.Table, executed: I64, rows: I64) -> I64:
+    """64-bit hash of what each of `rows` got, whatever was asked: the tool call, else the response."""
+    return hash64(_got(turns, executed, rows, response_of_calls=False)).view(np.int64)
 
 
 def _first(turns: pa.Table, judgements: pa.Table, executed: I64, options: ContextOptions) -> I64:
@@ -188,6 +193,12 @@ def _calls(turns: pa.Table, executed: I64, rows: I64) -> pa.StructArray:
 
 def _texts(turns: pa.Table, executed: I64, rows: I64, response_of_calls: bool = True) -> npt.NDArray[np.object_]:
     """Words, tool call and response of each of `rows`, joined."""
+    words = strings(flat(turns["utterance"]).take(pa.array(rows)))
+    return join(words, _got(turns, executed, rows, response_of_calls))
+
+
+def _got(turns: pa.Table, executed: I64, rows: I64, response_of_calls: bool) -> npt.NDArray[np.object_]:
+    """Tool call and response of each of `rows`, joined."""
     call = _calls(turns, executed, rows)
     single = pa.ListArray.from_arrays(pa.array(np.arange(len(rows) + 1), pa.int32()), call)
     called = is_true(pc.is_valid(call))
@@ -195,4 +206,4 @@ def _texts(turns: pa.Table, executed: I64, rows: I64, response_of_calls: bool = 
     response = strings(flat(turns["response"]).take(pa.array(rows)))
     if not response_of_calls:
         response = np.where(called, "", response)
-    return join(strings(flat(turns["utterance"]).take(pa.array(rows))), identity, response)
+    return join(identity, response)

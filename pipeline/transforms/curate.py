@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.text import flat
 from pipeline import storage, tally
 from pipeline.transforms.counts import counts, domain_names, rows_by_domain
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
@@ -20,14 +21,18 @@ from schemas import CORRECTION, EXAMPLE, JUDGEMENT, TURN
 
 
 class WordsHash(KeyHash):
-    """Partition votes by their words, whatever the locale: what train has is looked for in all of test."""
+    """Partition votes by their words, whatever the locale: what train has is looked for in all of test.
+
+    An agent's context and the kind of a fault stand behind the words, and count for nothing here: what is right is
+    looked for in all that is rejected.
+    """
 
     def __init__(self, buckets: int) -> None:
         super().__init__("pool_key", buckets)
 
     def __call__(self, table: pa.Table) -> npt.NDArray[np.int64]:
         """Bucket of each row, shape (n,)."""
-        words = pc.replace_substring_regex(table["pool_key"], f"^[^{KEY_SEPARATOR}]*{KEY_SEPARATOR}", "")
+        words = pc.list_element(pc.split_pattern(flat(table["pool_key"]), KEY_SEPARATOR), 1)
         return super().__call__(pa.table({"pool_key": words}))
 
 

@@ -45,7 +45,12 @@ def _judgements(rows: pa.Table) -> dict[str, pa.Array]:
 def _examples(rows: pa.Table) -> dict[str, pa.Array]:
     return {
         "utterance_length": _length(rows["utterance"]),
-        "label_length": pc.coalesce(_length(rows["intent"]), _length(rows["response"])),
+        "label_length": pc.if_else(
+            # What was meant instead is not known.
+            pc.equal(rows["kind"], "rejection"),
+            pa.scalar(None, pa.int32()),
+            pc.coalesce(_length(rows["intent"]), _length(rows["response"])),
+        ),
         "turns": pc.list_value_length(pc.struct_field(flat(rows["provenance"]), "turn_ids")),
     }
 

@@ -2,7 +2,8 @@
 
 The aggregation is that of self-annotation by paraphrase (Falke et al. 2020): keep a label that enough users support
 and that enough of the utterance's users agree on. An agent's answers are pooled only where the words, what they got and
-the context are the same; several answers to the same words may stand side by side.
+the context are the same; several answers to the same words may stand side by side, and so may several things that were
+found wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 from features.hashing import hash128_hex, join, pseudonyms, strings
 from features.text import flat
 from models.correction import DECIMALS
-from schemas import EXAMPLE, TOOL_DOMAIN
+from schemas import EXAMPLE, FAULT_KINDS, LABEL_KINDS, LEAST_USERS, TOOL_DOMAIN
 from schemas.example import PROVENANCE
 
 # Between locale, words and an answer's context in `pool_key`.
@@ -37,6 +38,8 @@ class PoolOptions:
     answer_min_users : int
         In place of the two above where the vote is for an answer.
     defect_model_id, correction_model_id : str
+    reject_min_users : int
+        The same where it is against something.
     """
 
     min_users: int
@@ -44,14 +47,20 @@ class PoolOptions:
     answer_min_users: int
     defect_model_id: str
     correction_model_id: str
+    reject_min_users: int = 1
+
+    def least_users(self, kinds: pd.Series) -> npt.NDArray[np.int64]:
+        """Users that an example of each kind needs, shape (n,)."""
+        return np.array([getattr(self, LEAST_USERS[kind]) for kind in kinds], np.int64)
 
 
 def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int]]:
     """Examples of the votes of whole utterances, and what became of each vote.
 
-    Within a split, an utterance has at most one example beside answers: the label that most distinct users support
+    Within a split, an utterance has at most one example of what it means: the label that most distinct users support
     (then the more probable, then the lower id). Users are counted inside the split. An utterance that train has leaves
-    test; an answer does where train has one to the same words in the same context.
+    test; an agent's does where train has the same words in the same context. Nothing is rejected that an example of
+    either split has for right.
 
     Parameters
     ----------
@@ -65,7 +74,7 @@ def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int
         EXAMPLE rows, sorted by example_id.
     outcomes : dict
         `kept` (votes that became an example, one each), `de_duplicated` (further votes for it), `outvoted`,
-        `below_support`, `disagreement`, `in_train`; they add up to the votes.
+        `below_support`, `disagreement`, `contradicted`, `in_train`; they add up to the votes.
     """
     if not votes.num_rows:
         return EXAMPLE.empty(), {}
@@ -94,23 +103,37 @@ def standing(votes: pa.Table, options: PoolOptions) -> tuple[pd.DataFrame, pd.Da
     frame : pandas.DataFrame
         Scalars of the votes, in order; `label` is the vote's row of `labels`.
     labels : pandas.DataFrame
-        `split, pool_key, label_id, support, users, probability, agreement, wins, outcome`.
+        `split, pool_key, label_id, kind, support, users, probability, agreement, wins, outcome`.
     """
     frame = _frame(votes)
     labels = _labels(frame)
-    least = np.where(labels["answer"], options.answer_min_users, options.min_users)
     labels["outcome"] = np.select(
-        # The agreement of answers is missing, and so under no minimum.
-        [~labels["wins"], labels["support"] < least, labels["agreement"] < options.min_agreement],
+        # Where several may stand side by side the agreement is missing, and so under no minimum.
+        [
+            ~labels["wins"],
+            labels["support"] < options.least_users(labels["kind"]),
+            labels["agreement"] < options.min_agreement,
+        ],
         ["outvoted", "below_support", "disagreement"],
         "kept",
     )
-    # The same words under another locale are the same words. Behind those of an answer stands its context.
+    _settle(labels)
+    return frame, labels
+
+
+def _settle(labels: pd.DataFrame) -> None:
+    """Take back what other examples of the same words rule out."""
+    # The same words under another locale are the same words. Behind those of an agent stands its context.
     words = labels["pool_key"].str.partition(KEY_SEPARATOR)[2]
+    apart = labels["kind"].isin(("preference", "rejection"))
+    words = words.mask(apart, words.str.rpartition(KEY_SEPARATOR)[0])
+    this = pd.MultiIndex.from_arrays([words, labels["label_id"]])
+    right = (labels["outcome"] == "kept") & ~apart
+    contradicted = (labels["kind"] == "rejection") & (labels["outcome"] == "kept") & this.isin(this[right])
+    labels.loc[contradicted, "outcome"] = "contradicted"
     kept = labels["outcome"] == "kept"
     leaks = kept & (labels["split"] == "test") & words.isin(words[kept & (labels["split"] == "train")])
     labels.loc[leaks, "outcome"] = "in_train"
-    return frame, labels
 
 
 def _frame(votes: pa.Table) -> pd.DataFrame:
@@ -129,6 +152,7 @@ def _frame(votes: pa.Table) -> pd.DataFrame:
         "certified",
         "policy",
         "licence",
+        "rejected_id",
     ]
     frame = votes.select(names).to_pandas()
     frame["label"] = frame.groupby(["split", "pool_key", "label_id"], sort=True).ngroup()
@@ -138,7 +162,7 @@ def _frame(votes: pa.Table) -> pd.DataFrame:
 def _labels(frame: pd.DataFrame) -> pd.DataFrame:
     """One row a label: support, agreement, and whether it wins its utterance. Index = `frame.label`.
 
-    All of a label's votes are for an answer or none is: the pool keys of answers are of another form.
+    A label's votes are all for an answer, all preferences, all rejections, or none is: their pool keys differ in form.
     """
     utterance = ["split", "pool_key"]
     users = frame.drop_duplicates([*utterance, "subject_id"]).groupby(utterance).size().rename("users")
@@ -152,9 +176,10 @@ def _labels(frame: pd.DataFrame) -> pd.DataFrame:
         [*utterance, "support", "probability", "label_id"], ascending=[True, True, False, False, True]
     )
     labels["wins"] = ~ranked.duplicated(utterance).reindex(labels.index)
-    labels["answer"] = per_label["kind"].first() == "answer"
-    labels["wins"] |= labels["answer"]
-    labels["agreement"] = labels["agreement"].mask(labels["answer"])
+    labels["kind"] = per_label["kind"].first()
+    several = ~labels["kind"].isin(LABEL_KINDS)
+    labels["wins"] |= several
+    labels["agreement"] = labels["agreement"].mask(several)
     labels["solve_rate"] = frame["kind"].eq("confirmation").groupby(frame["label"]).mean().round(DECIMALS)
     return labels
 
@@ -165,15 +190,16 @@ def _examples(votes: pa.Table, frame: pd.DataFrame, kept: pd.DataFrame, options:
     rows = frame[frame["label"].isin(kept.index)]
     group = pd.Series(np.arange(len(kept)), index=kept.index).reindex(rows["label"]).to_numpy()
     corrected = rows["kind"].eq("correction").to_numpy()
+    faulty = rows["kind"].isin(FAULT_KINDS).to_numpy()
     kinds = _kinds(kept, group, corrected)
-    contents = _contents(votes, _typical(rows, group))
+    contents = _contents(votes, _typical(rows, group)) | {"rejected": _rejected(votes, rows, group)}
     examples = {
         "example_id": pa.array(_example_ids(kept, kinds), pa.string()),
         **contents,
         **_figures(kept, strings(contents["domain"])),
         "kind": pa.array(kinds, pa.string()),
-        "blame": pa.array(_most_frequent(rows["blame"].where(corrected, "none"), group, corrected), pa.string()),
-        "certified": _certified(rows, group, corrected),
+        "blame": pa.array(_most_frequent(rows["blame"].where(faulty, "none"), group, faulty), pa.string()),
+        "certified": _certified(rows, group, faulty),
         "provenance": _provenance(votes, rows, group, options),
         "split": pa.array(kept["split"].astype(object).to_numpy(), pa.string()),
     }
@@ -185,18 +211,18 @@ def _kinds(
 ) -> npt.NDArray[np.object_]:
     """Kind of each example; one turn that was corrected makes a correction of it."""
     any_corrected = pd.Series(corrected).groupby(group).any().to_numpy()
-    return np.select([kept["answer"].to_numpy(), any_corrected], ["answer", "correction"], "confirmation").astype(
-        object
-    )
+    named = kept["kind"].to_numpy(object)
+    several = ~np.isin(named, LABEL_KINDS)
+    return np.select([several, any_corrected], [named, "correction"], "confirmation").astype(object)
 
 
 def _certified(
-    rows: pd.DataFrame, group: npt.NDArray[np.int64], corrected: npt.NDArray[np.bool_]
+    rows: pd.DataFrame, group: npt.NDArray[np.int64], faulty: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Whether each example has corrections, and all of them are certified."""
-    any_corrected = pd.Series(corrected).groupby(group).any()
-    all_certified = pd.Series(~corrected | rows["certified"].to_numpy(bool)).groupby(group).all()
-    return (any_corrected & all_certified).to_numpy()
+    """Whether each example has votes of defective turns, and all of them are certified."""
+    any_faulty = pd.Series(faulty).groupby(group).any()
+    all_certified = pd.Series(~faulty | rows["certified"].to_numpy(bool)).groupby(group).all()
+    return (any_faulty & all_certified).to_numpy()
 
 
 def _contents(votes: pa.Table, typical: npt.NDArray[np.int64]) -> dict[str, pa.Array | pa.ChunkedArray]:
@@ -204,7 +230,7 @@ def _contents(votes: pa.Table, typical: npt.NDArray[np.int64]) -> dict[str, pa.A
     at = pa.array(typical)
     label = flat(votes["label"]).take(at)
     slots = pc.struct_field(label, "slots")
-    taken = {name: votes[name].take(at) for name in ("locale", "utterance", "response", "context", "rejected")}
+    taken = {name: votes[name].take(at) for name in ("locale", "utterance", "response", "context")}
     return taken | {
         "domain": pc.struct_field(label, "domain"),
         "intent": pc.struct_field(label, "intent"),
@@ -215,7 +241,7 @@ def _contents(votes: pa.Table, typical: npt.NDArray[np.int64]) -> dict[str, pa.A
 def _figures(kept: pd.DataFrame, domain: npt.NDArray[np.object_]) -> dict[str, pa.Array]:
     """How each example stands in the pool."""
     # Tool calls that went well are answers, so the pooled turns of a corrected one do not tell how often it does.
-    unsolved = kept["answer"].to_numpy() | (domain == TOOL_DOMAIN)
+    unsolved = ~kept["kind"].isin(LABEL_KINDS).to_numpy() | (domain == TOOL_DOMAIN)
     return {
         "confidence": pa.array(kept["probability"].to_numpy()),
         "support": pa.array(kept["support"].to_numpy(), pa.int32()),
@@ -237,6 +263,17 @@ def _typical(rows: pd.DataFrame, group: npt.NDArray[np.int64]) -> npt.NDArray[np
     wording["times"] = wording.groupby(["group", "utterance"])["at"].transform("size")
     ordered = wording.sort_values(["group", "times", "utterance", "turn_id"], ascending=[True, False, True, True])
     return ordered.drop_duplicates("group")["at"].to_numpy()
+
+
+def _rejected(votes: pa.Table, rows: pd.DataFrame, group: npt.NDArray[np.int64]) -> pa.Array:
+    """What each example's turns did and was wrong: the most frequent, then the lowest turn id's; null = nothing."""
+    held = rows.assign(group=group, at=rows.index)[rows["rejected_id"].notna().to_numpy()]
+    held["times"] = held.groupby(["group", "rejected_id"])["at"].transform("size")
+    ordered = held.sort_values(["group", "times", "turn_id"], ascending=[True, False, True])
+    first = ordered.drop_duplicates("group")
+    at = np.full(int(group.max()) + 1, -1, np.int64)
+    at[first["group"].to_numpy()] = first["at"].to_numpy()
+    return flat(votes["rejected"]).take(pa.array(np.maximum(at, 0), mask=at < 0))
 
 
 def _most_frequent(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.hashing import strings
 from features.text import flat, is_true, normalise
 from pipeline import storage
 from pipeline.transforms.counts import counts, rows_by_domain
@@ -18,7 +19,7 @@ from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.withheld import withheld_for
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import EXAMPLE
+from schemas import EXAMPLE, LABEL_KINDS
 
 Mask = npt.NDArray[np.bool_]
 
@@ -93,8 +94,9 @@ class ReadCarried(beam.DoFn):
         low = (examples["support"].to_numpy() < options.min_users) | (
             examples["agreement"].to_numpy() < options.min_agreement
         )
-        # An answer and its context were judged by other models, under another threshold than this release states.
-        answer = pc.equal(examples["kind"], "answer").to_numpy().astype(bool)
+        # Answers, their contexts and what is rejected were judged by other models, under another threshold than this
+        # release states.
+        answer = ~np.isin(strings(examples["kind"]), LABEL_KINDS)
         other = np.full(examples.num_rows, not options.same_split)
         return np.select([other, answer, low], ["other_split", "answer", "below_minimum"], "").astype(object)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -11,15 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.hashing import hash64, shares, strings
-from features.interpretation import acted_on, flatten, list_offsets
+from features.hashing import hash64, mix, shares, strings
+from features.interpretation import acted_on, list_offsets
 from features.learnable import READS as LEARNABLE
 from features.learnable import excluded, refused
 from features.text import flat, normalise
-from pipeline.transforms.answers import ContextOptions, answer_ids, answered, contexts, tool_calls, well_formed
+from pipeline.transforms.answers import ContextOptions, answered, contexts, done_ids, got_ids, tool_calls, well_formed
 from pipeline.transforms.counts import domain_names
+from pipeline.transforms.faults import against, identities
 from pipeline.transforms.pool import KEY_SEPARATOR
-from schemas import REJECTED, VOTE
+from pipeline.transforms.retries import RetryOptions, retries
+from schemas import FAULT_KINDS, LABEL_KINDS, VOTE
 
 Mask = npt.NDArray[np.bool_]
 _SPLIT_KEY: Final = "afterword/split1"
@@ -54,12 +56,14 @@ class VoteOptions:
     test_share : float
     context : ContextOptions
     test_from : datetime or None
+    retry : RetryOptions
     """
 
     confirm_below: float
     test_share: float
     context: ContextOptions
     test_from: datetime | None = None
+    retry: RetryOptions = field(default_factory=RetryOptions)
 
 
 def votes(
@@ -69,12 +73,14 @@ def votes(
 
     A turn with an accepted correction votes for it. One with p(defect) <= `confirm_below` votes for what was executed;
     if it is an agent's, for its answer or tool call, with the turns before it, and only if it was not judged defective.
+    A defective one without an accepted correction votes against what was done (a rejection); if it is an agent's, and
+    its user asked again and was served, for that answer over its own (a preference).
     An interpretation that is not `well_formed`, as one with a blank intent, is no label, so it gets no vote.
     Outcomes of the others, the first that holds: `no_consent`, `excluded`, `no_words` (nothing is left of the
     utterance without punctuation), `uncertain`, `outside_split` (a train user's turn after the cut in time, or a test
     user's before it).
-    A correction holds what its supporting turns say, so it has no vote either where one of them is without consent,
-    excluded or on the other side of the cut.
+    A correction or preference holds what its supporting turns say or got, so it has no vote either where one of them is
+    without consent, excluded or on the other side of the cut.
 
     Parameters
     ----------
@@ -107,6 +113,10 @@ class _Voters:
     kind : numpy.ndarray of object, shape (k,)
     correction : numpy.ndarray of int64, shape (k,)
         Row in `accepted`; -1 = none.
+    done : numpy.ndarray of int64, shape (k,)
+        Row of the turn in which the system did what is voted for; -1 = it never did.
+    by_agent : numpy.ndarray of bool, shape (k,)
+        Turns of an agent that answered, well or not.
     accepted : pyarrow.Table
         Accepted Correction rows.
     executed : numpy.ndarray of int64, shape (n,)
@@ -120,6 +130,8 @@ class _Voters:
     rows: npt.NDArray[np.int64]
     kind: npt.NDArray[np.object_]
     correction: npt.NDArray[np.int64]
+    done: npt.NDArray[np.int64]
+    by_agent: Mask
     accepted: pa.Table
     executed: npt.NDArray[np.int64]
     words: pa.Array
@@ -136,42 +148,74 @@ def _decide(
     correction = np.full(turns.num_rows, -1, np.int64)
     correction[at] = np.arange(len(at))
     executed = _executed(turns)
-    corrected = correction >= 0
-    sure = judgements["p_defect"].to_numpy() <= options.confirm_below
-    confirmed = ~corrected & (executed >= 0) & ~tool_calls(turns, executed) & sure
-    answers = ~corrected & answered(turns, executed) & sure & ~judgements["is_defect"].to_numpy()
     words = normalise(turns["utterance"])
+    kind, retry = _kinds(turns, judgements, correction >= 0, executed, words, options)
     split, inside = _split(turns, options)
-    support = _support(turns, accepted, at)
+    support = _support(turns, accepted, at, retry)
     outcome = np.select(
         [
             _with_support(refused(turns), support),
             _with_support(excluded(turns), support),
             strings(words) == "",
-            ~(corrected | confirmed | answers),
+            kind == "",
             _with_support(~inside, support),
         ],
         ["no_consent", "excluded", "no_words", "uncertain", "outside_split"],
         "vote",
     )
     rows = np.flatnonzero(outcome == "vote")
-    kind = np.select([corrected, answers], ["correction", "answer"], "confirmation").astype(object)
-    return outcome, _Voters(rows, kind[rows], correction[rows], accepted, executed, words, split)
+    done = np.where(np.isin(kind, ("confirmation", "answer")), np.arange(turns.num_rows), retry)
+    by_agent = answered(turns, executed)
+    return outcome, _Voters(
+        rows, kind[rows], correction[rows], done[rows], by_agent[rows], accepted, executed, words, split
+    )
+
+
+def _kinds(
+    turns: pa.Table,
+    judgements: pa.Table,
+    corrected: Mask,
+    executed: npt.NDArray[np.int64],
+    words: pa.Array,
+    options: VoteOptions,
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
+    """What each turn would vote for, empty = nothing, and of a preference the row of the retry, else -1."""
+    defective = judgements["is_defect"].to_numpy()
+    sure = judgements["p_defect"].to_numpy() <= options.confirm_below
+    by_agent = answered(turns, executed)
+    answers = by_agent & sure & ~defective
+    confirmed = (executed >= 0) & ~tool_calls(turns, executed) & sure
+    failed = defective & ~corrected & ~sure
+    rows = np.flatnonzero(failed & by_agent)
+    retry = np.full(len(corrected), -1, np.int64)
+    retry[rows] = retries(turns, judgements, words, rows, answers, options.retry)
+    # The same answer twice is no better than itself.
+    again = rows[retry[rows] >= 0]
+    same = again[got_ids(turns, executed, again) == got_ids(turns, executed, retry[again])]
+    retry[same] = -1
+    failed[same] = False
+    kind = np.select(
+        [corrected, answers, confirmed, retry >= 0, failed],
+        ["correction", "answer", "confirmation", "preference", "rejection"],
+        "",
+    )
+    return kind.astype(object), retry
 
 
 def _support(
-    turns: pa.Table, accepted: pa.Table, at: npt.NDArray[np.int64]
+    turns: pa.Table, accepted: pa.Table, at: npt.NDArray[np.int64], retry: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Rows of corrected turns, and beside each the row of a turn that supports its correction."""
+    """Rows of corrected and retried turns, and beside each the row of a turn that its vote rests on."""
     lists = flat(accepted["supporting_turns"])
     owner = np.repeat(at, np.diff(list_offsets(lists)))
     support = pc.index_in(lists.flatten(), value_set=flat(turns["turn_id"]))
     found = pc.is_valid(support).to_numpy(zero_copy_only=False)
-    return owner[found], support.drop_null().to_numpy()
+    retried = np.flatnonzero(retry >= 0)
+    return np.append(owner[found], retried), np.append(support.drop_null().to_numpy(), retry[retried])
 
 
 def _with_support(unfit: Mask, support: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]) -> Mask:
-    """Turns that are unfit, or that have a correction with the support of an unfit one, shape (n,)."""
+    """Turns that are unfit, or whose vote rests on an unfit one, shape (n,)."""
     out = unfit.copy()
     owner, by = support
     out[owner[unfit[by]]] = True
@@ -197,66 +241,93 @@ def _split(turns: pa.Table, options: VoteOptions) -> tuple[npt.NDArray[np.object
 
 def _table(turns: pa.Table, judgements: pa.Table, voters: _Voters, context: ContextOptions) -> pa.Table:
     """VOTE rows of the turns that vote."""
-    accepted = voters.accepted
     rows, own = voters.rows, pa.array(voters.rows)
-    is_correction = voters.kind == "correction"
-    position = pa.array(np.maximum(voters.correction, 0), mask=~is_correction)
-    label = _labels(turns, voters, position)
-    single = pa.ListArray.from_arrays(pa.array(np.arange(len(rows) + 1), pa.int32()), label)
     locale = flat(turns["locale"]).take(own)
-    p_correct = flat(accepted["p_correct"]).take(position)
-    p_right = pc.subtract(1.0, flat(judgements["p_defect"]).take(own))
-    certified = pc.and_(flat(judgements["certified"]).take(own), flat(accepted["certified"]).take(position))
-    nothing = pa.scalar([], pa.list_(pa.string()))
+    label = _labels(turns, voters)
     plain = {
         "turn_id": turns["turn_id"].take(own),
         "subject_id": turns["subject_id"].take(own),
         "split": pa.array(voters.split[rows], pa.string()),
         "pool_key": pc.binary_join_element_wise(locale.fill_null(""), voters.words.take(own), KEY_SEPARATOR),
-        "label_id": flatten(single).candidate_id,
+        "label_id": identities(label),
         "locale": locale,
         "domain": domain_names(judgements["domain"]).take(own),
         "utterance": turns["utterance"].take(own),
         "label": label,
         "kind": pa.array(voters.kind, pa.string()),
         "blame": judgements["blame"].take(own),
-        "probability": pc.if_else(pa.array(is_correction), p_correct, p_right),
-        "certified": pc.fill_null(certified, False),
         "policy": turns["policy"].take(own),
         "licence": turns["licence"].take(own),
-        "supporting_turns": pc.coalesce(flat(accepted["supporting_turns"]).take(position), nothing),
+        "supporting_turns": _supporting(turns, voters),
+        **_sureness(judgements, voters),
+        **against(turns, voters.executed, rows, np.isin(voters.kind, FAULT_KINDS), voters.by_agent),
     }
-    plain["rejected"] = pa.nulls(len(rows), REJECTED)
-    return VOTE.conform(pa.table(plain | _answers(turns, judgements, voters, plain, context)))
+    return VOTE.conform(pa.table(plain | _apart(turns, judgements, voters, plain, context)))
 
 
-def _labels(turns: pa.Table, voters: _Voters, position: pa.Array) -> pa.Array:
-    """What each voter says was meant or called; null for an answer in words."""
-    is_correction = voters.kind == "correction"
-    executed = voters.executed[voters.rows]
-    done = flat(turns["interpretations"]).flatten()
-    done = done.take(pa.array(np.maximum(executed, 0), mask=is_correction | (executed < 0)))
-    return pc.if_else(pa.array(is_correction), flat(voters.accepted["interpretation"]).take(position), done)
+def _labels(turns: pa.Table, voters: _Voters) -> pa.Array:
+    """What each voter says was meant or called; null where it is an answer in words, or nobody knows."""
+    executed = np.where(voters.done >= 0, voters.executed[voters.done], -1)
+    done = flat(turns["interpretations"]).flatten().take(_at(executed))
+    corrected = flat(voters.accepted["interpretation"]).take(_at(voters.correction))
+    return pc.if_else(pa.array(voters.kind == "correction"), corrected, done)
 
 
-def _answers(
+def _at(rows: npt.NDArray[np.int64]) -> pa.Array:
+    """Rows to take; null where they are negative."""
+    return pa.array(np.maximum(rows, 0), mask=rows < 0)
+
+
+def _supporting(turns: pa.Table, voters: _Voters) -> pa.Array:
+    """Turns that a correction agrees with, or the one whose answer is preferred."""
+    lists = flat(voters.accepted["supporting_turns"]).take(_at(voters.correction))
+    preferred = voters.kind == "preference"
+    retry = flat(turns["turn_id"]).take(pa.array(voters.done[preferred]))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(preferred)]), pa.int32())
+    return pc.if_else(pc.is_valid(lists), lists, pa.ListArray.from_arrays(offsets, retry))
+
+
+def _sureness(judgements: pa.Table, voters: _Voters) -> dict[str, pa.Array]:
+    """Probability and certificate of each vote."""
+    own = pa.array(voters.rows)
+    p_defect = flat(judgements["p_defect"])
+    accepted, at = voters.accepted, _at(voters.correction)
+    right = pc.subtract(1.0, p_defect.take(_at(np.where(voters.done >= 0, voters.done, voters.rows))))
+    wrong = pa.array(voters.kind == "rejection")
+    probability = pc.if_else(wrong, p_defect.take(own), pc.coalesce(flat(accepted["p_correct"]).take(at), right))
+    candidate = pc.fill_null(flat(accepted["certified"]).take(at), True)
+    fault = pa.array(np.isin(voters.kind, FAULT_KINDS))
+    certified = pc.and_(pc.and_(flat(judgements["certified"]).take(own), candidate), fault)
+    return {"probability": probability, "certified": certified}
+
+
+def _apart(
     turns: pa.Table, judgements: pa.Table, voters: _Voters, plain: dict[str, pa.Array], context: ContextOptions
 ) -> dict[str, pa.Array]:
-    """The columns in which the votes of answers differ: pooled with the same words in the same context only."""
-    is_answer = voters.kind == "answer"
-    if not is_answer.any():
-        return {n: pa.nulls(len(is_answer), VOTE.schema.field(n).type) for n in ("response", "context")}
-    rows = voters.rows[is_answer]
-    before, context_keys = contexts(turns, judgements, voters.executed, rows, context)
-    # Row of each voter among the answers; null for the others.
-    at = pa.array(np.cumsum(is_answer) - 1, mask=~is_answer)
+    """The columns in which votes differ that are not for the meaning of words.
+
+    An agent's are pooled with the same words in the same context only, and what was wrong with what was wrong.
+    """
+    kind = voters.kind
+    agents = voters.by_agent & ~np.isin(kind, LABEL_KINDS)
+    before, context_keys = contexts(turns, judgements, voters.executed, voters.rows[agents], context)
+    # Row of each voter among the agents'; null for the others.
+    at = pa.array(np.cumsum(agents) - 1, mask=~agents)
     keys = pa.array(context_keys, pa.string()).take(at)
     with_context = pc.binary_join_element_wise(plain["pool_key"], keys, KEY_SEPARATOR)
+    key = pc.coalesce(with_context, plain["pool_key"])
+    faults = np.isin(kind, ("preference", "rejection"))
+    of_kind = pc.binary_join_element_wise(key, pa.array(kind, pa.string()), KEY_SEPARATOR)
+    answers = agents & (voters.done >= 0)
     label_id = np.array(plain["label_id"])
-    label_id[is_answer] = answer_ids(turns, voters.executed, rows)
+    label_id[answers] = done_ids(turns, voters.executed, voters.done[answers])
+    rejected = plain["rejected_id"].fill_null(0).to_numpy()
+    label_id[kind == "rejection"] = rejected[kind == "rejection"]
+    preferred = kind == "preference"
+    label_id[preferred] = mix(label_id[preferred], rejected[preferred])
     return {
-        "pool_key": pc.coalesce(with_context, plain["pool_key"]),
+        "pool_key": pc.if_else(pa.array(faults), of_kind, key),
         "label_id": label_id,
-        "response": flat(turns["response"]).take(pa.array(rows)).take(at),
+        "response": flat(turns["response"]).take(_at(np.where(answers, voters.done, -1))),
         "context": before.take(at),
     }

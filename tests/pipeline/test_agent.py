@@ -162,7 +162,7 @@ def test_explain_of_a_failed_call_sums_up_answers_of_other_contexts(
 ):
     failed = next(k for k, t in turns.items() if t["is_defect"] and t["interpretations"])
     said = explained(out, failed, capsys)
-    assert "=> judged defective, not corrected; in no example" in said and f"({WRONG}" not in said
+    assert "=> judged defective, not corrected; what it did is rejected in example" in said and f"({WRONG}" not in said
     assert re.search(rf"call \w+\((city={WRONG}.*)?\)", said)
     # Other users' votes are for answers in other contexts; those that read the same stand together.
     told = said.partition("Who else said it")[2].partition("What became")[0]
@@ -192,7 +192,7 @@ def test_a_promise_that_does_not_hold_is_found_in_the_files_alone(
         (spoiled / name).write_bytes(data)
     path = next((spoiled / "lineage" / "data").glob("train-*"))
     held = storage.read_table(str(path), EXAMPLE.schema).to_pylist()
-    change(next(e for e in held if e["context"]))
+    change(next(e for e in held if e["context"] and e["kind"] == "answer"))
     data = storage.encode(pa.Table.from_pylist(held, schema=EXAMPLE.schema))
     path.write_bytes(data)
     manifest = json.loads((spoiled / manifests.NAME).read_text())

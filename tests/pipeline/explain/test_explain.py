@@ -151,10 +151,11 @@ def test_a_defect_with_a_rejected_candidate_says_which_rule_it_failed(repaired: 
     assert ("p(correct) is under 0.60" in failed) == (row["p_correct"] < 0.6)
     assert (f"its lead over every other reading is under {tau:.3f}" in failed) == (row["margin"] < tau)
     assert row["p_correct"] < 0.6 or row["margin"] < tau
-    assert found["became"]["outcome"] == "uncertain"
+    assert found["became"]["vote"]["kind"] == "rejection" and found["became"]["outcome"] in ("kept", "de_duplicated")
     said = " ".join(text(repaired, row["turn_id"]).split())
-    assert "=> judged defective, not corrected; in no example of the release (uncertain)" in said
-    assert "nothing that can be a label was accepted in its place" in said
+    held = found["became"]["example"]
+    assert f"=> judged defective, not corrected; what it did is rejected in example {held['example_id']}" in said
+    assert f"its vote: rejection not {held['rejected']['domain']}/{held['rejected']['intent']}" in said
     assert "raise train.weak_threshold (now 0.5), then `afterword run --from train`" in said
 
 
@@ -227,7 +228,9 @@ def test_with_the_stages_gone_the_release_alone_tells(
             (one["role"], one["example"]["example_id"]) for one in turn["behind"]
         }
     assert "It supports a correction in this example" in text(out, held["provenance"]["supporting_turns"][0])
-    said = refused(out, capsys, 3, correction(repaired, accepted=False)["turn_id"])
+    behind = {t for e in lineage(out) for t in e["provenance"]["turn_ids"] + e["provenance"]["supporting_turns"]}
+    absent = set(stage(repaired, "ingest", "turns")["turn_id"].to_pylist()) - behind
+    said = refused(out, capsys, 3, min(absent))
     assert "in the stages alone" in said
 
 

@@ -65,6 +65,8 @@ def test_each_turn_of_some_words_has_its_own_outcome(repaired: Path):
         for turn in voters.turns["turn_id"].to_pylist()
     ]
     outcome = Counter(told)
-    assert outcome["kept"] == voters.examples.num_rows == 1
+    assert outcome["kept"] == voters.examples.num_rows
+    kinds = voters.examples["kind"].to_pylist()
+    assert kinds.count("correction") + kinds.count("confirmation") == 1 and kinds.count("rejection") == len(kinds) - 1
     assert {k: v for k, v in outcome.items() if k in voters.silent} == voters.silent
     assert sum(outcome.values()) == voters.turns.num_rows > 20

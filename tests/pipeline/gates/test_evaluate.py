@@ -176,7 +176,7 @@ def test_no_domain_at_all_is_a_failure_and_so_are_turns_of_none():
         (EXAMPLES, {"example_id": "e0"}, ["example_id is unique"]),
         (EXAMPLES, {"kind": "guess"}, ["kind is one of its list"]),
         (EXAMPLES, {"split": "dev"}, ["split is one of its list"]),
-        (EXAMPLES, {"support": 1}, ["any other example has its support"]),
+        (EXAMPLES, {"support": 1}, ["every confirmation has its support"]),
         (EXAMPLES, {"agreement": 0.79}, ["agreement is large enough"]),
         (EXAMPLES, {"turns": 1}, ["every user who supports it has a turn in its provenance"]),
         (DOMAINS, {"defect_share": 0.91}, ["not nearly all turns are defective"]),

@@ -153,7 +153,7 @@ def test_a_corrected_tool_call_is_a_correction_as_any_other():
     nameless = {**row["interpretation"], "slots": [{"name": "", "value": "1"}]}
     for reading, kinds, outcomes in (
         (row["interpretation"], ["correction"], {"vote": 1}),
-        (nameless, [], {"uncertain": 1}),
+        (nameless, ["rejection"], {"vote": 1}),
     ):
         given = pa.Table.from_pylist([row | {"interpretation": reading}], schema=CORRECTION.schema)
         got, found = votes(table, judged(table, [0.9]), given, VoteOptions(0.05, 0.0, WIDE))
@@ -277,3 +277,43 @@ def test_no_turns_have_no_contexts():
     table = turns()
     found, keys = contexts(table, judged(table, []), _executed(table), np.arange(0), WIDE)
     assert len(found) == len(keys) == 0
+
+
+# of two answers to the same request
+
+
+def asked_again(**second: Any) -> list[dict[str, Any]]:
+    """Votes of a user who got a bad answer, asked again in the same words and got a good one."""
+    first = {"subject_id": "u", "utterance": "tell me more", "response": "no idea"}
+    return cast(first, first | {"response": "here it is"} | second, p_defect=[0.9, 0.01])
+
+
+def test_who_asks_again_and_is_served_prefers_the_later_answer():
+    preferred, answer = asked_again()
+    assert (preferred["kind"], answer["kind"]) == ("preference", "answer")
+    assert (preferred["response"], preferred["rejected"]["response"]) == ("here it is", "no idea")
+    assert preferred["supporting_turns"] == ["t001"] and preferred["probability"] == pytest.approx(0.99)
+    assert preferred["context"] == [] and preferred["pool_key"].endswith("\x1fpreference")
+
+
+def test_a_tool_call_is_preferred_to_another():
+    calls = [{"nbest": [interpretation("search", domain="tool", query=q)], "executed": 0} for q in "xy"]
+    rows = [{"subject_id": "u", "utterance": "find it"} | c for c in calls]
+    preferred = cast(*rows, p_defect=[0.9, 0.01])[0]
+    values = [side["slots"][0]["value"] for side in (preferred["label"], preferred["rejected"])]
+    assert preferred["kind"] == "preference" and values == ["y", "x"]
+
+
+def test_the_same_answer_again_is_no_better_and_no_worse():
+    assert [v["kind"] for v in asked_again(response="no idea")] == ["answer"]
+
+
+@pytest.mark.parametrize("fields", [{"consent": False}, {"excluded": "probe"}])
+def test_an_answer_that_may_not_be_learned_is_not_preferred(fields: dict[str, Any]):
+    assert asked_again(**fields) == []
+
+
+def test_a_bad_answer_that_nobody_mended_is_rejected():
+    (wrong,) = cast({"response": "no idea"}, p_defect=[0.9])
+    assert (wrong["kind"], wrong["rejected"]["response"], wrong["response"]) == ("rejection", "no idea", None)
+    assert wrong["context"] == []

@@ -144,6 +144,41 @@ def test_certified_means_every_correction_was():
     assert pooled(vote("a"), vote("b"))[0][0]["certified"] is False
 
 
+def rejection(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
+    """A vote against label `label` of the utterance `go`."""
+    wrong = {"domain": "d", "intent": f"intent{label}", "slots": [], "response": None}
+    row = {"kind": "rejection", "label": None, "rejected": wrong, "rejected_id": label, "blame": "intent"}
+    return vote(user, label, **fields) | row | {"pool_key": "en\x1fgo\x1frejection"}
+
+
+def test_what_was_wrong_is_an_example_of_its_own():
+    examples, outcomes = pooled(vote("a"), vote("b"), rejection("c", 2, certified=True))
+    by_kind = {e["kind"]: e for e in examples}
+    assert by_kind["confirmation"]["agreement"] == 1.0 and by_kind["confirmation"]["rejected"] is None
+    wrong = by_kind["rejection"]
+    assert (wrong["rejected"]["intent"], wrong["intent"], wrong["support"]) == ("intent2", None, 1)
+    assert (wrong["agreement"], wrong["blame"], wrong["certified"]) == (None, "intent", True)
+    assert outcomes == {"kept": 2, "de_duplicated": 1}
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_nothing_is_rejected_that_others_have_for_right(split: str):
+    examples, outcomes = pooled(vote("a"), vote("b"), rejection("c", split=split))
+    assert [e["kind"] for e in examples] == ["confirmation"] and outcomes["contradicted"] == 1
+
+
+def test_a_rejection_of_words_that_train_has_leaves_test():
+    assert pooled(vote("a"), vote("b"), rejection("c", 2, split="test"))[1]["in_train"] == 1
+
+
+def test_an_example_rejects_what_most_of_its_turns_had_done():
+    wrong = {k: {"domain": "d", "intent": k, "slots": [], "response": None} for k in "xy"}
+    did = (("a", "y"), ("b", "x"), ("c", "x"))
+    rows = [vote(user, kind="correction", rejected=wrong[w], rejected_id=ord(w)) for user, w in did]
+    assert pooled(*rows, vote("d"))[0][0]["rejected"]["intent"] == "x"
+    assert pooled(*rows[:2])[0][0]["rejected"]["intent"] == "y"
+
+
 def test_other_words_locales_and_labels_are_other_examples():
     rows = [
         vote(u, pool_key=key, label_id=label)
@@ -286,9 +321,24 @@ def cast(
 
 
 def test_a_sure_turn_votes_for_what_was_executed_an_unsure_one_does_not():
-    rows, outcomes = cast([{"executed": 1}, {}, {}], [0.05, 0.0501, 0.9])
+    rows, outcomes = cast([{"executed": 1}, {}, {}], [0.05, 0.0501, 0.4])
     assert [(r["label"]["intent"], r["kind"], r["probability"]) for r in rows] == [("stop", "confirmation", 0.95)]
     assert outcomes == {"vote": 1, "uncertain": 2}
+
+
+def test_a_defective_turn_votes_against_what_was_executed():
+    rows, outcomes = cast([{"executed": 1}, {"executed": None}], [0.9, 0.8])
+    wrong, nothing = rows
+    assert wrong["rejected"]["intent"] == "stop" and wrong["label"] is None and wrong["response"] is None
+    assert (wrong["kind"], wrong["probability"], wrong["blame"]) == ("rejection", 0.9, "intent")
+    assert wrong["label_id"] == wrong["rejected_id"] and wrong["pool_key"].endswith("\x1frejection")
+    assert nothing["kind"] == "rejection" and nothing["rejected"] is None and nothing["rejected_id"] is None
+    assert outcomes == {"vote": 2}
+
+
+def test_a_correction_says_what_it_stands_in_for():
+    row = cast([{"executed": 1}], [0.9], {0: interpretation("fix")})[0][0]
+    assert (row["label"]["intent"], row["rejected"]["intent"]) == ("fix", "stop")
 
 
 def test_an_accepted_correction_votes_even_where_the_turn_is_unsure():
@@ -324,7 +374,7 @@ def test_why_a_turn_casts_no_vote(fields: dict[str, Any], outcome: str):
 @pytest.mark.parametrize("domain", ["d", "tool", None])
 def test_a_correction_without_an_intent_is_no_label(intent: str | None, domain: str | None):
     reading = interpretation("x", domain=domain) | {"intent": intent}
-    assert cast([{}], [0.9], {0: reading})[1] == {"uncertain": 1}
+    assert [r["kind"] for r in cast([{}], [0.9], {0: reading})[0]] == ["rejection"]
 
 
 def supported(*later: dict[str, Any], by: list[str], **options: Any) -> list[str]:

@@ -119,6 +119,8 @@ def test_the_view_holds_each_example_in_its_fields():
             "defect_model_id": "d",
             "correction_model_id": "c",
             "policies": ["ü"],
+            "licences": ["CC0-1.0"],
+            "subjects": ["s"],
         },
     }
     table = nlu(pa.Table.from_pylist([example, example | {"example_id": "f", "slots": None}], schema=EXAMPLE.schema))
@@ -131,6 +133,8 @@ def test_the_view_holds_each_example_in_its_fields():
         ["O", "B-to"],
     )
     assert json.loads(first["slots"]) == [{"name": "to", "value": "rome", "start": 3, "end": 7}]
-    assert json.loads(first["provenance"]) == example["provenance"] and "ü" in first["provenance"]
+    # Who supports it stays in the lineage.
+    shown = {k: v for k, v in example["provenance"].items() if k != "subjects"}
+    assert json.loads(first["provenance"]) == shown and "ü" in first["provenance"]
     assert (second["slots"], second["ner_tags"]) == ("[]", ["O", "O"])
     assert nlu(EXAMPLE.empty()).num_rows == 0
