@@ -239,15 +239,14 @@ def _per_turn(rows: I64, values: F32, turns: int) -> F32:
     return out
 
 
-def _largest(turn: I64, values: F32, turns: int) -> F32:
-    """Column-wise maximum over each turn's candidates, ignoring NaN; NaN where there is none. Turns are in order."""
-    out = np.full((turns, values.shape[1]), np.nan, np.float32)
+def _largest(turn: I64, values: F32, out: F32) -> None:
+    """Column-wise maximum over each turn's candidates, ignoring NaN, to its row of `out`. Turns are in order."""
     starts = _starts(turn)
     place = np.arange(len(turn)) - np.repeat(starts, np.diff(np.append(starts, len(turn))))
+    out[turn[starts]] = values.take(starts, axis=0)
     # A place at a time over all turns: lists are short, and a reduction over each costs four times as much.
-    for rows in np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))):
-        out[turn[rows]] = np.fmax(out[turn[rows]], values[rows])
-    return out
+    for rows in np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place)))[1:]:
+        out[turn[rows]] = np.fmax(out[turn[rows]], values.take(rows, axis=0))
 
 
 def _starts(turn: I64) -> I64:
@@ -263,15 +262,18 @@ def turn_design(signals: pa.Table, table: CandidateTable | None = None) -> Desig
     """
     table = table if table is not None else candidate_table(signals)
     n = signals.num_rows
-    own = np.column_stack([numbers(signals[name]) for name in TURN_SIGNALS]) if n else np.zeros((0, len(TURN_SIGNALS)))
-    top = _per_turn(table.turn[table.is_top], table.evidence[table.is_top], n)
+    own, width = len(TURN_SIGNALS), len(table.names)
+    values = np.full((n, own + 3 * width), np.nan, np.float32)
+    values[:, :own] = np.stack([numbers(signals[name]) for name in TURN_SIGNALS]).T
+    top, second, other = (values[:, own + k * width :][:, :width] for k in range(3))
     rank = table.evidence[:, EVIDENCE.index("rank")]
     others = ~table.is_top & (table.offset == 0)
     runner = others & (rank == _lowest(table.turn[others], rank[others], n)[table.turn])
-    second = _per_turn(table.turn[runner], table.evidence[runner], n)
-    other = _largest(table.turn[others], table.evidence[others], n)
+    for part, which in ((top, table.is_top), (second, runner)):
+        part[table.turn[which]] = table.evidence.take(np.flatnonzero(which), axis=0)
+    _largest(table.turn[others], table.evidence.take(np.flatnonzero(others), axis=0), other)
     names = TURN_SIGNALS + tuple(f"{part}.{e}" for part in ("top", "second", "other") for e in table.names)
-    return Design(np.hstack([own, top, second, other]).astype(np.float32, copy=False), names)
+    return Design(values, names)
 
 
 def _lowest(turn: I64, values: F32, turns: int) -> F32:
