@@ -22,8 +22,8 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]
 
-# Rows and trees at a time: what is held on the way, half a megabyte, stays in a core's cache.
-_ROWS: Final = 1024
+# Rows and trees at a time: what is held on the way, about a megabyte, stays in a core's cache.
+_ROWS: Final = 512
 _TREES: Final = 8
 # A leaf is a bit.
 _MOST_LEAVES: Final = 64
