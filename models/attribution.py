@@ -8,11 +8,14 @@ product. What it gives up is consistency: of two features that say the same, the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+
+from models.trees import Tree
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -33,37 +36,36 @@ class Steps:
     by_leaf: sparse.csr_matrix
     first: I64
 
-    def of(self, leaves: npt.NDArray[np.int32]) -> F64:
+    def of(self, leaves: npt.NDArray[np.uint8]) -> F64:
         """Contributions to rows that reach the given leaves, shape (n, features).
 
         Parameters
         ----------
-        leaves : numpy.ndarray of int32, shape (n, trees)
-            Leaf of each tree, as LightGBM's `pred_leaf` gives it.
+        leaves : numpy.ndarray of uint8, shape (trees, n)
+            As `models.forest.Forest.leaves` gives them.
         """
-        n, trees = leaves.shape
-        reached = (leaves + self.first).ravel()
-        starts = np.arange(0, n * trees + 1, trees)
+        trees, n = leaves.shape
+        reached = (leaves.T + self.first).ravel()
+        starts = np.arange(n + 1) * trees
         rows = sparse.csr_matrix((np.ones(len(reached)), reached, starts), shape=(n, self.by_leaf.shape[0]))
         return np.asarray((rows @ self.by_leaf).toarray(), dtype=np.float64)
 
 
-def steps(model: str, features: int) -> Steps:
+def steps(trees: Sequence[Tree], features: int) -> Steps:
     """Work out the contributions of every leaf.
 
     Parameters
     ----------
-    model : str
-        A LightGBM text model.
+    trees : sequence of Tree
+        Of a booster.
     features : int
         Number of features.
     """
     leaf, feature, step = [], [], []
     first, count = [], 0
-    for block in model.split("\nTree=")[1:]:
-        tree = _Tree.parse(block)
+    for tree in trees:
         first.append(count)
-        for at, (path_features, path_steps) in enumerate(tree.paths()):
+        for at, (path_features, path_steps) in enumerate(_paths(tree)):
             leaf += [count + at] * len(path_features)
             feature += path_features
             step += path_steps
@@ -72,54 +74,33 @@ def steps(model: str, features: int) -> Steps:
     return Steps(held, np.array(first, np.int64))
 
 
-@dataclass(frozen=True)
-class _Tree:
-    """One tree of a text model. A child number below 0 is leaf `-1 - number`."""
-
-    value: list[float]
-    count: list[float]
-    feature: list[int]
-    left: list[int]
-    right: list[int]
-
-    @staticmethod
-    def parse(block: str) -> _Tree:
-        """Read the lines `name=values` of a tree's block."""
-        held = dict(line.split("=", 1) for line in block.split("\n") if "=" in line)
-        feature, left, right = (
-            [int(v) for v in held.get(name, "").split()] for name in ("split_feature", "left_child", "right_child")
-        )
-        value = [float(v) for v in held["leaf_value"].split()]
-        # A tree of one leaf states no counts.
-        count = [float(v) for v in held.get("leaf_count", "").split()] or [1.0]
-        return _Tree(value, count, feature, left, right)
-
-    def paths(self) -> list[tuple[list[int], list[float]]]:
-        """Features and steps on the way to each leaf."""
-        out: list[tuple[list[int], list[float]]] = [([], []) for _ in self.value]
-        if not self.feature:
-            return out
-        mean = self._means()
-        waiting: list[tuple[int, list[int], list[float]]] = [(0, [], [])]
-        while waiting:
-            node, features, path = waiting.pop()
-            for child in (self.left[node], self.right[node]):
-                reached = self.value[-1 - child] if child < 0 else mean[child]
-                way = ([*features, self.feature[node]], [*path, reached - mean[node]])
-                if child < 0:
-                    out[-1 - child] = way
-                else:
-                    waiting.append((child, *way))
+def _paths(tree: Tree) -> list[tuple[list[int], list[float]]]:
+    """Features and steps on the way to each leaf."""
+    out: list[tuple[list[int], list[float]]] = [([], []) for _ in tree.value]
+    if not tree.feature:
         return out
+    mean = _means(tree)
+    waiting: list[tuple[int, list[int], list[float]]] = [(0, [], [])]
+    while waiting:
+        node, features, path = waiting.pop()
+        for child in (tree.left[node], tree.right[node]):
+            reached = tree.value[-1 - child] if child < 0 else mean[child]
+            way = ([*features, tree.feature[node]], [*path, reached - mean[node]])
+            if child < 0:
+                out[-1 - child] = way
+            else:
+                waiting.append((child, *way))
+    return out
 
-    def _means(self) -> list[float]:
-        """Mean value of the training rows below each inner node. A child is numbered higher than its parent."""
-        mean, rows = [0.0] * len(self.feature), [0.0] * len(self.feature)
-        for node in range(len(self.feature) - 1, -1, -1):
-            total = 0.0
-            for child in (self.left[node], self.right[node]):
-                number = self.count[-1 - child] if child < 0 else rows[child]
-                total += number * (self.value[-1 - child] if child < 0 else mean[child])
-                rows[node] += number
-            mean[node] = total / rows[node]
-        return mean
+
+def _means(tree: Tree) -> list[float]:
+    """Mean value of the training rows below each inner node."""
+    mean, rows = [0.0] * len(tree.feature), [0.0] * len(tree.feature)
+    for node in reversed(range(len(tree.feature))):
+        total = 0.0
+        for child in (tree.left[node], tree.right[node]):
+            number = tree.count[-1 - child] if child < 0 else rows[child]
+            total += number * (tree.value[-1 - child] if child < 0 else mean[child])
+            rows[node] += number
+        mean[node] = total / rows[node]
+    return mean

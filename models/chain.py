@@ -126,21 +126,23 @@ class Chain:
         """
         out = np.full((len(turn), len(NAMES)), np.nan, np.float32)
         for k, start in enumerate(starts(signals)):
+            p, share, users = out.T[len(_FIGURES) * k :][: len(_FIGURES)]
             at = self._known(start, fold)[turn]
             rows = np.flatnonzero(at >= 0)
             where = at[rows], fold[turn[rows]]
-            is_target = self.target[where] == candidate_id[rows, None]
-            first = len(_FIGURES) * k
-            out[rows, first] = np.where(is_target, self.p[where], 0.0).max(axis=1)
-            out[rows, first + 1] = np.where(is_target[:, 1:], self._shares(where), 0.0).max(axis=1)
-            out[:, first + 2] = 0.0
-            out[rows, first + 2] = np.log1p(self.users[where])
+            users[:] = 0.0
+            p[rows], share[rows], users[rows] = 0.0, 0.0, np.log1p(self.users[where])
+            hit, target = np.nonzero(self.target[where] == candidate_id[rows, None])
+            which = where[0][hit], where[1][hit], target
+            p[rows[hit]], share[rows[hit]] = self.p[which], self._share[which]
         return out
 
-    def _shares(self, where: tuple[I64, I64]) -> F64:
-        """Shares of the targets beside the own reading, at places and folds, shape (m, targets)."""
-        other = np.maximum(self.other[where], 10.0**-PLACES)
-        return np.asarray(self.p[where][:, 1:] / other[:, None])
+    @cached_property
+    def _share(self) -> F64:
+        """Shares of the targets beside the own reading, which has 0; shape (k, folds, 1 + m)."""
+        share = self.p / np.maximum(self.other, 10.0**-PLACES)[:, :, None]
+        share[:, :, 0] = 0.0
+        return np.asarray(share)
 
     def proposals(self, signals: pa.Table, fold: I64) -> tuple[I64, I64, F64]:
         """Readings that requests with each turn's words end well in where their own reading fails.
@@ -158,10 +160,10 @@ class Chain:
         at = self._known(starts(signals)[0], fold)
         rows = np.flatnonzero(at >= 0)
         where = at[rows], fold[rows]
-        target, share = self.target[where], self._shares(where)
-        good = (target[:, 1:] != NOTHING) & (share >= self.least)
+        target, share = self.target[where][:, 1:], self._share[where][:, 1:]
+        good = (target != NOTHING) & (share >= self.least)
         turn, column = np.nonzero(good)
-        return rows[turn], target[turn, column + 1], share[turn, column]
+        return rows[turn], target[turn, column], share[turn, column]
 
     def _known(self, start: I64, fold: I64) -> I64:
         """Place of each turn's start; -1 where the other folds do not know it."""

@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from features.hashing import mix, strings
+from features.hashing import mix
 from features.interpretation import list_offsets
 from features.text import flat
 from models.chain import NAMES as CHAIN
@@ -132,14 +133,15 @@ def candidate_table(
             raise ValueError("candidate_table: a prior wants the fold of each turn's subject; give subject_folds(...)")
         evidence = np.hstack([evidence, prior.features(signals, turn[keep], entry[keep], fold)])
         names = EVIDENCE + PRIOR
-    offset = entries.field("offset").to_numpy().astype(np.int64)[keep]
+    offset, support = (entries.field(f).to_numpy().astype(np.int64)[keep] for f in ("offset", "support_offset"))
+    place = _places(signals, furthest=int(max(support.max(initial=0), offset.max(initial=0))))
     table = CandidateTable(
         turn=turn[keep],
         entry=entry[keep],
         offset=offset,
         candidate_id=entries.field("candidate_id").to_numpy()[keep],
-        support=_later_rows(signals, turn[keep], entries.field("support_offset").to_numpy().astype(np.int64)[keep]),
-        origin=_later_rows(signals, turn[keep], offset),
+        support=_later_rows(place, turn[keep], support),
+        origin=_later_rows(place, turn[keep], offset),
         is_top=(entry[keep] == 0) & (offset == 0),
         evidence=evidence,
         names=names,
@@ -215,21 +217,27 @@ def frames(signals: pa.Table, table: CandidateTable, chain: Chain | None = None)
     return out
 
 
-def _later_rows(signals: pa.Table, turn: I64, offset: I64) -> I64:
+def _places(signals: pa.Table, furthest: int) -> I64:
+    """A number of each turn by which they ascend: a session's go by its turns, and another session's lie further off
+    than the `furthest` turn that is looked for.
+    """
+    session = flat(signals["session_id"])
+    changes = pc.not_equal(session[1:], session[:-1]).to_numpy(zero_copy_only=False)
+    number = np.append(0, np.cumsum(changes, dtype=np.int64))[: len(session)]
+    position = signals["turns_before"].to_numpy().astype(np.int64)
+    return np.asarray(number * (int(position.max(initial=0)) + furthest + 1) + position, dtype=np.int64)
+
+
+def _later_rows(place: I64, turn: I64, offset: I64) -> I64:
     """Rows of the turns `offset` turns after others in their sessions; -1 for an offset of 0 or a turn that is missing.
 
     Rows of a session may have holes: a turn that may not be learned from is left out of the training table.
     """
-    if not signals.num_rows:
-        return np.zeros(0, np.int64)
-    session = strings(signals["session_id"])
-    number = np.cumsum(np.append(False, session[1:] != session[:-1]), dtype=np.int64)
-    position = signals["turns_before"].to_numpy().astype(np.int64)
-    longest = int(position.max(initial=0) + offset.max(initial=0)) + 1
-    place = number * longest + position
-    wanted = place[turn] + offset
+    out, later = np.full(len(turn), -1, np.int64), np.flatnonzero(offset > 0)
+    wanted = place[turn[later]] + offset[later]
     row = np.minimum(np.searchsorted(place, wanted), len(place) - 1)
-    return np.where((offset > 0) & (place[row] == wanted), row, -1)
+    out[later] = np.where(place[row] == wanted, row, -1)
+    return out
 
 
 def _per_turn(rows: I64, values: F32, turns: int) -> F32:
@@ -239,15 +247,14 @@ def _per_turn(rows: I64, values: F32, turns: int) -> F32:
     return out
 
 
-def _largest(turn: I64, values: F32, turns: int) -> F32:
-    """Column-wise maximum over each turn's candidates, ignoring NaN; NaN where there is none. Turns are in order."""
-    out = np.full((turns, values.shape[1]), np.nan, np.float32)
+def _largest(turn: I64, values: F32, out: F32) -> None:
+    """Column-wise maximum over each turn's candidates, ignoring NaN, to its row of `out`. Turns are in order."""
     starts = _starts(turn)
     place = np.arange(len(turn)) - np.repeat(starts, np.diff(np.append(starts, len(turn))))
+    out[turn[starts]] = values.take(starts, axis=0)
     # A place at a time over all turns: lists are short, and a reduction over each costs four times as much.
-    for rows in np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))):
-        out[turn[rows]] = np.fmax(out[turn[rows]], values[rows])
-    return out
+    for rows in np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place)))[1:]:
+        out[turn[rows]] = np.fmax(out[turn[rows]], values.take(rows, axis=0))
 
 
 def _starts(turn: I64) -> I64:
@@ -263,15 +270,18 @@ def turn_design(signals: pa.Table, table: CandidateTable | None = None) -> Desig
     """
     table = table if table is not None else candidate_table(signals)
     n = signals.num_rows
-    own = np.column_stack([numbers(signals[name]) for name in TURN_SIGNALS]) if n else np.zeros((0, len(TURN_SIGNALS)))
-    top = _per_turn(table.turn[table.is_top], table.evidence[table.is_top], n)
+    own, width = len(TURN_SIGNALS), len(table.names)
+    values = np.full((n, own + 3 * width), np.nan, np.float32)
+    values[:, :own] = np.stack([numbers(signals[name]) for name in TURN_SIGNALS]).T
+    top, second, other = (values[:, own + k * width :][:, :width] for k in range(3))
     rank = table.evidence[:, EVIDENCE.index("rank")]
     others = ~table.is_top & (table.offset == 0)
     runner = others & (rank == _lowest(table.turn[others], rank[others], n)[table.turn])
-    second = _per_turn(table.turn[runner], table.evidence[runner], n)
-    other = _largest(table.turn[others], table.evidence[others], n)
+    for part, which in ((top, table.is_top), (second, runner)):
+        part[table.turn[which]] = table.evidence.take(np.flatnonzero(which), axis=0)
+    _largest(table.turn[others], table.evidence.take(np.flatnonzero(others), axis=0), other)
     names = TURN_SIGNALS + tuple(f"{part}.{e}" for part in ("top", "second", "other") for e in table.names)
-    return Design(np.hstack([own, top, second, other]).astype(np.float32, copy=False), names)
+    return Design(values, names)
 
 
 def _lowest(turn: I64, values: F32, turns: int) -> F32:

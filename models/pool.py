@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -57,17 +58,25 @@ class Pool:
         """
         if without is not None:
             return self._less(without).look_up(key, fold)
+        place = np.minimum(np.searchsorted(self.keys, key), max(len(self.keys) - 1, 0))
+        found = self.keys[place] == key if len(self.keys) else np.zeros(len(key), bool)
+        keys, folds, width = self._told.shape
+        at = np.where(found, place, keys - 1) * folds + fold
+        out: F32 = self._told.reshape(-1, width).take(at, axis=0)
+        out[key == 0] = np.nan
+        return out
+
+    @cached_property
+    def _told(self) -> F32:
+        """What each key tells each fold, the unknown key behind the others, shape (k + 1, folds, 1 + figures)."""
         others = np.maximum(self.all_count.sum(axis=0) - self.all_count, 1.0)
         overall = (self.all_total.sum(axis=0) - self.all_total) / others
-        at, found = _find(self.keys, key)
-        known = found & (_others(self.subjects, at, fold) >= MIN_SUBJECTS)
-        out = np.empty((len(key), 1 + self.total.shape[2]), np.float32)
-        out[:, 0] = np.log1p(np.where(known, _others(self.subjects, at, fold), 0.0))
-        known = known[:, None]
-        count = np.where(known, _others(self.count, at, fold), 0.0)
-        total = np.where(known, _others(self.total, at, fold), 0.0)
-        out[:, 1:] = (total + STRENGTH * overall[fold]) / (count + STRENGTH)
-        out[key == 0] = np.nan
+        subjects, count, total = map(_others, (self.subjects, self.count, self.total))
+        known = subjects >= MIN_SUBJECTS
+        out = np.empty((*subjects.shape, 1 + total.shape[2]), np.float32)
+        out[:, :, 0] = np.log1p(np.where(known, subjects, 0.0))
+        count, total = (np.where(known[:, :, None], values, 0.0) for values in (count, total))
+        out[:, :, 1:] = (total + STRENGTH * overall) / (count + STRENGTH)
         return out
 
     def _less(self, fold: int) -> Pool:
@@ -104,18 +113,10 @@ class Pool:
         return Pool(arrays[0].astype(np.int64), *(a.astype(np.float64) for a in arrays[1:]))
 
 
-def _find(keys: I64, wanted: I64) -> tuple[I64, npt.NDArray[np.bool_]]:
-    if not len(keys):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return at, keys[at] == wanted
-
-
-def _others(values: F64, at: I64, fold: I64) -> F64:
-    """The sum over the folds other than a row's own."""
-    if not len(values):
-        return np.zeros((len(at), *values.shape[2:]))
-    return np.asarray(values.sum(axis=1)[at] - values[at, fold], dtype=np.float64)
+def _others(values: F64) -> F64:
+    """The sum over the folds other than each, by key and fold; behind the keys 0 for the unknown one."""
+    unknown = np.zeros((1, *values.shape[1:]))
+    return np.concatenate([values.sum(axis=1, keepdims=True) - values, unknown])
 
 
 def fit_pool(key: I64, subject: I64, fold: I64, figures: pd.DataFrame, folds: int) -> Pool:

@@ -110,10 +110,11 @@ def _figures(signals: pa.Table, rows: I64) -> pd.DataFrame:
 def _keys(signals: pa.Table, turn: I64, entry: I64) -> tuple[I64, I64, I64]:
     """The keys of candidates in the order of `KINDS`; 0 = has none."""
     lists = flat(signals["candidates"])
-    rows = pa.array(list_offsets(lists)[turn] + entry)
-    entries = lists.flatten().take(rows)
-    answer = answers(signals, turn, entries.field("frame_id").to_numpy())
-    return entries.field("candidate_id").to_numpy(), entries.field("value_id").to_numpy(), answer
+    rows, entries = list_offsets(lists)[turn] + entry, lists.flatten()
+    candidate, value, frame = (
+        entries.field(name).to_numpy()[rows] for name in ("candidate_id", "value_id", "frame_id")
+    )
+    return candidate, value, answers(signals, turn, frame)
 
 
 def answers(signals: pa.Table, turn: I64, frame: I64) -> I64:
