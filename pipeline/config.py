@@ -18,6 +18,7 @@ from models.chain import ChainOptions
 from models.options import FUNCTIONS, LABEL_SOURCES, LEAST_FOLDS, WISHES, WORDS, TrainOptions
 from pipeline import storage
 from pipeline.errors import ConfigError
+from pipeline.events import EventsOptions
 from pipeline.gates.options import GatesOptions
 
 
@@ -152,11 +153,12 @@ class Config:
     curate: CurateOptions = field(default_factory=CurateOptions)
     gates: GatesOptions = field(default_factory=GatesOptions)
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
+    events: EventsOptions = field(default_factory=EventsOptions)
 
     def resolved(self) -> dict[str, Any]:
         """Every key with its value, for the manifest, less those that do not change what comes out."""
         out = dataclasses.asdict(self)
-        del out["shuffle"], out["workers"]
+        del out["shuffle"], out["workers"], out["events"]
         return out
 
 

@@ -15,7 +15,8 @@ from pipeline.thresholds import highest, lowest, of_domain
 from pipeline.writers.views import VIEWS, view_rows
 from schemas import DEAD_LETTER, EXAMPLE, LABEL_KINDS, LEAST_USERS, Record
 
-_RECORDS: dict[str, Record] = {
+# Of every table that a release may hold.
+RECORDS: Final[dict[str, Record]] = {
     **{name: view.record for name, view in VIEWS.items()},
     "lineage": EXAMPLE,
     "dead_letters": DEAD_LETTER,
@@ -88,9 +89,9 @@ def _tables(folder: str, manifest: dict[str, Any]) -> str:
     for path, facts in manifest["files"].items():
         if not path.endswith(".parquet"):
             continue
-        record = _RECORDS.get(path.split("/")[0])
+        record = RECORDS.get(path.split("/")[0])
         if record is None:
-            raise VerifyError(f"{path}: no view of a release; there are: {', '.join(_RECORDS)}")
+            raise VerifyError(f"{path}: no view of a release; there are: {', '.join(RECORDS)}")
         if facts["schema"] != record.digest:
             raise VerifyError(
                 f"{path}: schema {facts['schema'][:12]}, this code's {record.name} is {record.digest[:12]}; "

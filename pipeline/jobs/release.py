@@ -20,6 +20,7 @@ from pipeline.transforms.shards import ReadBuckets, ShardPlan, WriteDeadLetters,
 from pipeline.transforms.shuffle import Shuffle
 from pipeline.verify import verify
 from pipeline.version import code_version
+from pipeline.writers import croissant
 from pipeline.writers.card import card
 from pipeline.writers.views import view_rows
 from schemas import DEAD_LETTER, EXAMPLE, FILE, SPLITS, TURN
@@ -208,6 +209,7 @@ def _window(context: Context) -> dict[str, str]:
 def _documents(manifest: dict[str, Any]) -> dict[str, bytes]:
     return {
         "README.md": card(manifest).encode(),
+        croissant.NAME: storage.readable_json(croissant.croissant(manifest)),
         "gates.json": storage.readable_json(manifest["gates"]),
     }
 

@@ -8,11 +8,14 @@ from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from pipeline import manifest as manifests
 from pipeline import storage
+from pipeline.events import Events, Table, views_of
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import curate, ingest, label, release, signals, train
 from pipeline.jobs.context import Context
 from pipeline.stages import STAGES
+from pipeline.verify import RECORDS
 from pipeline.version import code_version
 from pipeline.writers.views import VIEWS
 
@@ -39,6 +42,8 @@ def run(
         and the error there.
     """
     begun = datetime.now(UTC)
+    run_id = f"{begun:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}"
+    events = Events(_folder(context, run_id), context.config.events, context.progress.note)
     steps: dict[str, Callable[[], object]] = {
         "ingest": lambda: ingest.run(context, pattern or "", format or "", gold),
         "signals": lambda: signals.run(context),
@@ -47,17 +52,19 @@ def run(
         "curate": lambda: curate.run(context),
         "release": lambda: release.run(context),
     }
-    for stage in STAGES[STAGES.index(first) :]:
-        try:
-            with context.progress.stage(stage):
-                steps[stage]()
-        except BaseException as error:
-            _record(context, begun, {"failed": stage, "error": f"{type(error).__name__}: {error}"})
-            raise
-    release_id = context.workspace.facts("release")["release_id"]
-    folder = storage.join(context.workspace.out, "releases", release_id)
+    with events.run([Table(pattern)] if pattern else []) as wrote:
+        for stage in STAGES[STAGES.index(first) :]:
+            try:
+                with context.progress.stage(stage), events.stage(stage):
+                    steps[stage]()
+            except BaseException as error:
+                _record(context, run_id, begun, {"failed": stage, "error": f"{type(error).__name__}: {error}"})
+                raise
+        release_id = context.workspace.facts("release")["release_id"]
+        folder = storage.join(context.workspace.out, "releases", release_id)
+        wrote += views_of(folder, manifests.read(folder)["files"], RECORDS)
     result = summary(context, folder)
-    _record(context, begun, result)
+    _record(context, run_id, begun, result)
     return result
 
 
@@ -83,9 +90,12 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
     }
 
 
-def _record(context: Context, begun: datetime, result: dict[str, Any]) -> None:
+def _folder(context: Context, run_id: str) -> str:
+    return storage.join(context.workspace.out, "runs", run_id)
+
+
+def _record(context: Context, run_id: str, begun: datetime, result: dict[str, Any]) -> None:
     """All that carries a clock, outside the release."""
-    run_id = f"{begun:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}"
     facts = {
         "run_id": run_id,
         "begun": begun.isoformat(),
@@ -95,7 +105,7 @@ def _record(context: Context, begun: datetime, result: dict[str, Any]) -> None:
         "rows": context.progress.rows,
         "result": result,
     }
-    path = storage.join(context.workspace.out, "runs", run_id, "run.json")
+    path = storage.join(_folder(context, run_id), "run.json")
     # What stopped the run may keep this from being written too; the first error is the one to tell.
     with suppress(OSError) if "failed" in result else nullcontext():
         storage.write_bytes(path, storage.readable_json(facts))
