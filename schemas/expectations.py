@@ -109,6 +109,18 @@ def _supported(kind: str) -> Expectation:
     return Expectation(f"every {kind} has its support", "expect_column_values_to_be_between", kwargs)
 
 
+def _steady(what: str, column: str) -> Expectation:
+    """A domain that moves further from one release to the next than logs do is looked at before it is learned from."""
+    return Expectation(
+        f"{what} as in the parent release",
+        "expect_column_values_to_be_between",
+        {"column": column, "max_value": Setting(f"gates.max_{column}")},
+        "look at what changed in it since the parent release: another version of the assistant, a part of the log that "
+        f"was lost, a campaign? If it is right to learn from it, raise gates.max_{column} for this run",
+        DOMAIN,
+    )
+
+
 STAGES: Final = Suite(
     "stages",
     STAGE_SUMMARY,
@@ -251,6 +263,9 @@ DOMAINS: Final = Suite(
             "on, makes every reading look wrong. If they are right, raise gates.max_correction_share",
             DOMAIN,
         ),
+        _steady("defects are about as many", "defect_shift"),
+        _steady("intents are mixed much", "intent_shift"),
+        _steady("utterances are about as long", "length_shift"),
     ),
     names_rows_by="domain",
 )

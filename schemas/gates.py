@@ -31,9 +31,11 @@ STAGE_SUMMARY: Final = Record(
     ),
 )
 
+_NO_PARENT: Final = "null = no parent release, or too few turns in one of the two"
+
 DOMAIN_SUMMARY: Final = Record(
     name="domain_summary",
-    version=1,
+    version=2,
     key=("domain",),
     meaning="The exact counts of each domain, one row a domain.",
     columns=(
@@ -45,6 +47,9 @@ DOMAIN_SUMMARY: Final = Record(
         Column("judged", pa.bool_(), "It has at least gates.min_domain_turns turns, so its shares say something"),
         Column("defect_share", pa.float64(), "Defective turns among its turns; null = no turns", "share"),
         Column("correction_share", pa.float64(), "Corrected turns among its turns; null = no turns", "share"),
+        Column("defect_shift", pa.float64(), f"Change of defect_share since the parent; {_NO_PARENT}", "share"),
+        Column("intent_shift", pa.float64(), f"Jensen-Shannon divergence of its intents; {_NO_PARENT}", "[0, 1]"),
+        Column("length_shift", pa.float64(), f"The same of its utterances' lengths; {_NO_PARENT}", "[0, 1]"),
     ),
 )
 

@@ -112,8 +112,9 @@ def write_one(tables: beam.PCollection, path: str, record: Record) -> None:
     def write(table: pa.Table) -> None:
         storage.write_table(path, record.conform(table))
 
-    whole = tables | f"Gather{record.name.title()}" >> beam.CombineGlobally(together).with_output_types(pa.Table)
-    _ = whole | f"Write{record.name.title()}" >> beam.Map(write).with_output_types(type(None))
+    name = path.rsplit("/", 1)[-1].partition(".")[0].title()
+    whole = tables | f"Gather{name}" >> beam.CombineGlobally(together).with_output_types(pa.Table)
+    _ = whole | f"Write{name}" >> beam.Map(write).with_output_types(type(None))
 
 
 def write_counts(tables: beam.PCollection, context: Context, stage: str) -> None:

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import apache_beam as beam
+import pyarrow as pa
 
 from pipeline import manifest as manifests
 from pipeline import storage, tally
 from pipeline.errors import VerifyError
-from pipeline.gates.counts import by_outcome, closes
+from pipeline.gates import drift
+from pipeline.gates.counts import by_domain, by_outcome, closes
 from pipeline.gates.evaluate import evaluate
 from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
 from pipeline.gates.summary import domain_summary, stage_summary
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
+from pipeline.jobs.label import profile_path
 from pipeline.transforms.counts import counts, total
 from pipeline.transforms.gates import COUNTS, SAMPLINGS, CountRows, SampleRows, WriteLowest, highest_hash
 from pipeline.transforms.quarantine import CarryOptions, Quarantine
@@ -76,7 +79,7 @@ def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
         If the parent's files, needed for a quarantined domain, are not what its manifest lists.
     """
     tally.say("checking the gates")
-    gates, domains = _check(context, config)
+    gates, domains = _check(context, config, parent)
     tally.say("")
     released, carried_from = _settle(context, config, tuple(domains), parent)
     told = context.workspace.counts("release")
@@ -93,7 +96,9 @@ def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
     return Passed(gates, {"domains": domains, "carried_from": carried_from}, released, rows)
 
 
-def _check(context: Context, config: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+def _check(
+    context: Context, config: dict[str, Any], parent: str | None
+) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
     """Gate rows, and the domains to quarantine. Rows of a suite are looked at after the counts are known to be true."""
     workspace = context.workspace
     told = {stage: workspace.counts(stage) for stage in STAGES_SUMMED}
@@ -101,7 +106,8 @@ def _check(context: Context, config: dict[str, Any]) -> tuple[list[dict[str, Any
     wished = config["gates"]["sample_rows"]
     found = _sample(context, kept, wished)
     records = sum(f["records"] for f in workspace.facts("ingest")["inputs"])
-    domains = domain_summary(told["label"], told["curate"], config["gates"]["min_domain_turns"])
+    moved = _shifts(context, told["label"], config["gates"]["min_drift_turns"], parent)
+    domains = domain_summary(told["label"], told["curate"], config["gates"]["min_domain_turns"], moved)
     written = {stage: found.get(_TABLES[stage][0], 0) for stage in STAGES_SUMMED}
     tables = [
         (STAGES, stage_summary(told, records, written)),
@@ -116,6 +122,19 @@ def _check(context: Context, config: dict[str, Any]) -> tuple[list[dict[str, Any
         storage.write_bytes(storage.join(workspace.stage("release"), GATES_FILE), storage.readable_json(gates))
         enforce(gates)
     return gates, quarantined(gates, domains)
+
+
+def profile(context: Context) -> drift.Profile:
+    """What the log is like."""
+    return drift.profile(storage.read_table(profile_path(context.workspace), COUNT.schema))
+
+
+def _shifts(context: Context, label: pa.Table, min_turns: int, parent: str | None) -> drift.Shifts:
+    """How far each domain has moved since the parent; nothing without one, or where it does not say how it was."""
+    if parent is None:
+        return {}
+    before = manifests.read(storage.join(context.workspace.out, "releases", parent))
+    return drift.shifts(profile(context), before.get("profile", {}), by_domain(label), before["domains"], min_turns)
 
 
 def _sample(context: Context, kept: dict[str, int], wished: int) -> dict[str, int]:

@@ -164,6 +164,7 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
         "counts": {stage: by_outcome(table) for stage, table in counts.items()},
         "closing": {stage: by_outcome(table, closing=True) for stage, table in counts.items()},
         "domains": by_domain(counts["label"]),
+        "profile": gates.profile(context),
         "thresholds": {"defect": trained["threshold"], "correction": trained["tau"]},
         "training": trained["report"],
         "gates": closed + passed.gates,
