@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 import apache_beam as beam
@@ -37,6 +39,12 @@ class Context:
     config: Config
     beam_args: list[str] = field(default_factory=list)
     progress: Progress = field(default_factory=Progress)
+    run_id: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}")
+
+    @property
+    def run_folder(self) -> str:
+        """Where all that carries a clock is kept."""
+        return storage.join(self.workspace.out, "runs", self.run_id)
 
     @property
     def options(self) -> PipelineOptions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
@@ -42,8 +41,7 @@ def run(
         and the error there.
     """
     begun = datetime.now(UTC)
-    run_id = f"{begun:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}"
-    events = Events(_folder(context, run_id), context.config.events, context.progress.note)
+    events = Events(context.run_folder, context.config.events, context.progress.note)
     steps: dict[str, Callable[[], object]] = {
         "ingest": lambda: ingest.run(context, pattern or "", format or "", gold),
         "signals": lambda: signals.run(context),
@@ -58,13 +56,13 @@ def run(
                 with context.progress.stage(stage), events.stage(stage):
                     steps[stage]()
             except BaseException as error:
-                _record(context, run_id, begun, {"failed": stage, "error": f"{type(error).__name__}: {error}"})
+                _record(context, begun, {"failed": stage, "error": f"{type(error).__name__}: {error}"})
                 raise
         release_id = context.workspace.facts("release")["release_id"]
         folder = storage.join(context.workspace.out, "releases", release_id)
         wrote += views_of(folder, manifests.read(folder)["files"], RECORDS)
     result = summary(context, folder)
-    _record(context, run_id, begun, result)
+    _record(context, begun, result)
     return result
 
 
@@ -90,14 +88,10 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
     }
 
 
-def _folder(context: Context, run_id: str) -> str:
-    return storage.join(context.workspace.out, "runs", run_id)
-
-
-def _record(context: Context, run_id: str, begun: datetime, result: dict[str, Any]) -> None:
+def _record(context: Context, begun: datetime, result: dict[str, Any]) -> None:
     """All that carries a clock, outside the release."""
     facts = {
-        "run_id": run_id,
+        "run_id": context.run_id,
         "begun": begun.isoformat(),
         "ended": datetime.now(UTC).isoformat(),
         "code": code_version(),
@@ -105,7 +99,7 @@ def _record(context: Context, run_id: str, begun: datetime, result: dict[str, An
         "rows": context.progress.rows,
         "result": result,
     }
-    path = storage.join(_folder(context, run_id), "run.json")
+    path = storage.join(context.run_folder, "run.json")
     # What stopped the run may keep this from being written too; the first error is the one to tell.
     with suppress(OSError) if "failed" in result else nullcontext():
         storage.write_bytes(path, storage.readable_json(facts))
