@@ -4,7 +4,7 @@ from schemas.audit import AUDIT_SAMPLE
 from schemas.chain import EDGE, ELSEWHERE, FAILURE, SUCCESS
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import CONTEXT_TURN, EXAMPLE, FAULT_KINDS, KINDS, LABEL_KINDS, LEAST_USERS, REJECTED, SPLITS, VOTE
-from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
+from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, SIGNAL_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, NO_DOMAIN
 from schemas.record import Column, Record
 from schemas.said import SAID
@@ -48,6 +48,7 @@ RECORDS: tuple[Record, ...] = (
     STAGE_SUMMARY,
     DOMAIN_SUMMARY,
     TURN_SAMPLE,
+    SIGNAL_SAMPLE,
     JUDGEMENT_SAMPLE,
     EXAMPLE_SAMPLE,
     AUDIT_SAMPLE,
@@ -94,6 +95,7 @@ __all__ = [
     "SAID",
     "SFT",
     "SIGNALS",
+    "SIGNAL_SAMPLE",
     "SLOT",
     "SOURCE",
     "SPLITS",

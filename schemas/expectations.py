@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from schemas.example import KINDS, LEAST_USERS, SPLITS
-from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
+from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, SIGNAL_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES
 from schemas.record import Record
 from schemas.turn import OUTCOMES
@@ -176,6 +176,31 @@ TURNS: Final = Suite(
     ),
 )
 
+SIGNALS: Final = Suite(
+    "signals",
+    SIGNAL_SAMPLE,
+    (
+        _rows("signals"),
+        _not_null("turn_id"),
+        _unique("turn_id"),
+        _not_null("subject_id"),
+        _not_null("session_id"),
+        _between("turns_before", 0),
+        _between("turns_after", 0),
+        Expectation(
+            "no session has a longer pause in it",
+            "expect_column_values_to_be_between",
+            {"column": "gap_before", "min_value": 0, "max_value": Setting("signals.session_gap")},
+        ),
+        _between("gap_after", 0),
+        _equal("a session has the name of its first turn", "begins", "named_first"),
+        _equal("only a session's first turn has no pause before it", "begins", "without_gap"),
+        _between("rephrase_best", 0, 1),
+        _between("sentiment", -1, 1),
+        _between("explicit_rating", 0, 1),
+    ),
+)
+
 JUDGEMENTS: Final = Suite(
     "judgements",
     JUDGEMENT_SAMPLE,
@@ -270,4 +295,4 @@ DOMAINS: Final = Suite(
     names_rows_by="domain",
 )
 
-SUITES: Final = (STAGES, TURNS, JUDGEMENTS, EXAMPLES, DOMAINS)
+SUITES: Final = (STAGES, TURNS, SIGNALS, JUDGEMENTS, EXAMPLES, DOMAINS)

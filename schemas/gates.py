@@ -13,6 +13,7 @@ import pyarrow as pa
 from schemas.example import EXAMPLE
 from schemas.judgement import JUDGEMENT, NO_DOMAIN
 from schemas.record import Column, Record
+from schemas.signals import SIGNALS
 from schemas.turn import TURN
 
 STAGE_SUMMARY: Final = Record(
@@ -70,6 +71,24 @@ TURN_SAMPLE: Final = _sample(
     TURN,
     ("turn_id", "subject_id", "event_time", "executed", "outcome", "explicit_rating", "propensity"),
     Column("utterance_length", pa.int32(), "Length of the utterance without blanks around it", "code points"),
+)
+SIGNAL_SAMPLE: Final = _sample(
+    SIGNALS,
+    (
+        "turn_id",
+        "subject_id",
+        "session_id",
+        "turns_before",
+        "turns_after",
+        "gap_before",
+        "gap_after",
+        "rephrase_best",
+        "explicit_rating",
+        "sentiment",
+    ),
+    Column("begins", pa.bool_(), "It is the first turn of its session"),
+    Column("named_first", pa.bool_(), "The session has its id from it"),
+    Column("without_gap", pa.bool_(), "Nothing came before it in the session"),
 )
 JUDGEMENT_SAMPLE: Final = _sample(
     JUDGEMENT,

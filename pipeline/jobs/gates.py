@@ -28,7 +28,7 @@ from pipeline.transforms.counts import counts, total
 from pipeline.transforms.gates import COUNTS, SAMPLINGS, CountRows, SampleRows, WriteLowest, highest_hash
 from pipeline.transforms.quarantine import CarryOptions, Quarantine
 from schemas import COUNT, EXAMPLE
-from schemas.expectations import DOMAINS, EXAMPLES, JUDGEMENTS, STAGES, STAGES_SUMMED, TURNS, Suite
+from schemas.expectations import DOMAINS, EXAMPLES, JUDGEMENTS, SIGNALS, STAGES, STAGES_SUMMED, TURNS, Suite
 
 GATES_FILE: Final = "gates.json"
 PAGES: Final = "data_docs"
@@ -113,7 +113,7 @@ def _check(context: Context, config: dict[str, Any], parent: str | None) -> tupl
     written = {stage: found.get(_TABLES[stage][0], 0) for stage in STAGES_SUMMED}
     tables = [
         (STAGES, stage_summary(told, records, written)),
-        *((suite, _read_sample(context, suite.name)) for suite in (TURNS, JUDGEMENTS, EXAMPLES)),
+        *((suite, _read_sample(context, suite.name)) for suite in (TURNS, SIGNALS, JUDGEMENTS, EXAMPLES)),
         (DOMAINS, domains),
     ]
     rows = {name: min(n, wished) for name, n in kept.items()}

@@ -18,6 +18,7 @@ from schemas.expectations import (
     DOMAINS,
     EXAMPLES,
     JUDGEMENTS,
+    SIGNALS,
     STAGES,
     STAGES_SUMMED,
     SUITES,
@@ -51,6 +52,24 @@ GOOD: dict[str, list[dict[str, Any]]] = {
             "explicit_rating": None if k else 1.0,
             "propensity": None,
             "utterance_length": 4,
+        }
+        for k in range(2)
+    ],
+    "signals": [
+        {
+            "turn_id": f"t{k}",
+            "subject_id": "u",
+            "session_id": "t0",
+            "turns_before": k,
+            "turns_after": 1 - k,
+            "gap_before": 300.0 if k else None,
+            "gap_after": None if k else 300.0,
+            "rephrase_best": 0.5,
+            "explicit_rating": None,
+            "sentiment": -1.0,
+            "begins": not k,
+            "named_first": not k,
+            "without_gap": not k,
         }
         for k in range(2)
     ],
@@ -170,6 +189,10 @@ def test_no_domain_at_all_is_a_failure_and_so_are_turns_of_none():
         (TURNS, {"outcome": "lost"}, ["outcome is one of its list"]),
         (TURNS, {"executed": 1}, ["what was acted on stands first"]),
         (TURNS, {"explicit_rating": 1.1}, ["explicit_rating is in [0, 1]"]),
+        (SIGNALS, {"gap_before": 300.1}, ["no session has a longer pause in it"]),
+        (SIGNALS, {"named_first": True}, ["a session has the name of its first turn"]),
+        (SIGNALS, {"without_gap": True}, ["only a session's first turn has no pause before it"]),
+        (SIGNALS, {"sentiment": 1.1}, ["sentiment is large enough"]),
         (JUDGEMENTS, {"p_defect": 1.1}, ["p_defect is in [0, 1]"]),
         (JUDGEMENTS, {"p_defect": float("nan")}, ["p_defect is never null"]),
         (JUDGEMENTS, {"at_threshold": False}, ["a turn is defective from the threshold on"]),
