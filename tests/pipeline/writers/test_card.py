@@ -118,7 +118,7 @@ def test_thresholds_by_domain_stand_in_a_table_where_they_differ():
     assert "| bus | 0.700 | proved on its own gold | 0.90 | 60 |" in text
     assert "| train |  | abstains |  |  |" in text
     same = {"bus": domain("option"), "train": domain("option")}
-    assert "| bus |" not in card(
+    assert "| domain (defect) |" not in card(
         manifest(thresholds={"defect": THRESHOLD | {"domains": same}, "correction": THRESHOLD})
     )
 
