@@ -143,6 +143,7 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
             for f in ingested["gold"]["inputs"] + trained["gold"]["inputs"]
         ],
         "format": ingested["format"],
+        "curation": workspace.facts("curate")["inputs"],
         "config": _config(context),
         "code": code_version(),
         "parent": _parent(workspace.out, interval),
