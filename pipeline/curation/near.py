@@ -55,9 +55,7 @@ class NearOptions:
     @property
     def detail(self) -> str:
         """The option that decides, as LEFT_OUT tells it."""
-        return (
-            f"at least {self.likeness:g} of their sequences of {self.width} letters are shared (curate.near_duplicates)"
-        )
+        return f"at least {self.likeness:g} of their {self.width}-letter sequences are shared (curate.duplicate_likeness)"
 
 
 def keys(bucket: int, rows: I64) -> I64:

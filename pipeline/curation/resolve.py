@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from models.correction import DECIMALS
 from pipeline.curation.shingles import I64
 from schemas import LeftOutReason
 
@@ -68,6 +69,7 @@ def resolve(edges: pa.Table, detail: str) -> pa.Table:
     named = [(LeftOutReason.DUPLICATE_ACROSS_SPLITS, leaks), (LeftOutReason.NEAR_DUPLICATE, _given_way(within))]
     rows = pd.concat([part.assign(reason=str(reason)) for reason, part in named])
     rows = rows.rename(columns={"first": "key", "second_id": "of"}).assign(detail=detail).sort_values("first_id")
+    rows["similarity"] = rows["similarity"].round(DECIMALS)
     return pa.Table.from_pandas(rows[VERDICT.names], VERDICT, preserve_index=False)
 
 
