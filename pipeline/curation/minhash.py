@@ -1,8 +1,8 @@
 """MinHash signatures of texts (Broder 1997), cut into bands: texts that share a band are looked at as a pair.
 
 Each permutation is a multiply-add modulo 2 ** 32 on hashed shingles. bench/near_duplicates.py measures this beside
-datasketch and rensa: the signatures alone are faster in rensa's Rust, but leave it as Python lists, one number at a
-time, and the whole is slower.
+datasketch and rensa: rensa's Rust makes the signatures faster, but they leave it as Python lists, a number at a time,
+and the whole is slower.
 """
 
 from __future__ import annotations
@@ -11,12 +11,33 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from features.hashing import hash64, mix
 from pipeline.curation.shingles import I64, U32, Shingles
 
 # Texts whose shingles fit a processor's cache for all permutations.
 _BLOCK: Final = 4096
+SKETCHES: Final = ("sketch_0", "sketch_1")
+SKETCH_BITS: Final = 64 * len(SKETCHES)
+_ODD: Final = np.uint32(0x9E3779B1)
+
+
+@dataclass(frozen=True)
+class Signed:
+    """Signatures of n texts.
+
+    Attributes
+    ----------
+    bands : numpy.ndarray of int64, shape (bands, n)
+        A hash of each band; means nothing for a text without shingles.
+    sketches : numpy.ndarray of uint64, shape (2, n)
+        One bit of each of 128 minima (Li and König 2010): the share of bits in which two texts agree is (1 + s) / 2 for
+        a similarity s.
+    """
+
+    bands: I64
+    sketches: npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -34,38 +55,36 @@ class Bands:
     bands: int
     rows: int
 
-    def of_texts(self, held: Shingles) -> I64:
-        """Key of each band of each text that has shingles, shape (bands, n); the keys of one without mean nothing."""
-        out = np.zeros((self.bands, len(held)), np.int64)
+    def sign(self, held: Shingles) -> Signed:
+        """Signatures of texts; a shingle that a text has twice counts once."""
+        many = max(self.bands * self.rows, SKETCH_BITS)
+        out = Signed(np.zeros((self.bands, len(held)), np.int64), np.zeros((len(SKETCHES), len(held)), np.uint64))
         some = np.flatnonzero(held.sizes)
         for begin in range(0, len(some), _BLOCK):
             rows = some[begin : begin + _BLOCK]
-            out[:, rows] = self._keys(held.take(rows) if len(some) < len(held) else _slice(held, rows))
+            # Texts without shingles take no room, so those between two others are neighbours.
+            self._sign(held.offsets[rows], held.hashes[: held.offsets[rows[-1] + 1]], rows, many, out)
         return out
 
-    def _keys(self, held: Shingles) -> I64:
-        factors, terms = _permutations(self.bands * self.rows)
-        starts = held.offsets[:-1]
-        keys = np.empty((self.bands, len(held)), np.int64)
-        for band in range(self.bands):
-            key = np.full(len(held), band, np.int64)
-            for k in range(band * self.rows, (band + 1) * self.rows):
-                lowest: U32 = np.minimum.reduceat(held.hashes * factors[k] + terms[k], starts)
-                key = mix(key, lowest.astype(np.int64))
-            keys[band] = key
-        return keys
+    def _sign(self, starts: I64, hashes: U32, rows: I64, many: int, out: Signed) -> None:
+        hashes, starts = hashes[starts[0] :], starts - starts[0]
+        factors, terms = _permutations(many)
+        key = np.zeros(len(rows), np.int64)
+        for k in range(many):
+            lowest: U32 = np.minimum.reduceat(hashes * factors[k] + terms[k], starts)
+            if k < SKETCH_BITS:
+                bit = (lowest * _ODD >> np.uint32(31)).astype(np.uint64)
+                out.sketches[k // 64, rows] |= bit << np.uint64(k % 64)
+            if k < self.bands * self.rows:
+                band, row = divmod(k, self.rows)
+                key = mix(np.full(len(rows), band, np.int64) if row == 0 else key, lowest.astype(np.int64))
+                if row == self.rows - 1:
+                    out.bands[band, rows] = key
 
 
 def _permutations(many: int) -> tuple[U32, U32]:
     """Factor, odd, and term of each; from a hash, as random generators change with their library."""
     names = np.array([f"permutation {k}" for k in range(many)], dtype=object)
-    factors, terms = (
-        hash64(names, f"afterword/{part}")[:, None].view(np.uint32)[:, 0] for part in ("factor", "terms1")
-    )
+    parts = (hash64(names, f"afterword/{part}") >> np.uint64(32) for part in ("factor", "terms1"))
+    factors, terms = (part.astype(np.uint32) for part in parts)
     return factors | np.uint32(1), terms
-
-
-def _slice(held: Shingles, rows: I64) -> Shingles:
-    """Those of neighbouring texts."""
-    offsets = held.offsets[rows[0] : rows[-1] + 2]
-    return Shingles(offsets - offsets[0], held.hashes[offsets[0] : offsets[-1]])

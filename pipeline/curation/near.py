@@ -22,7 +22,7 @@ from pipeline import storage
 from pipeline.curation.candidates import BAND, PAIR, pairs
 from pipeline.curation.minhash import Bands
 from pipeline.curation.resolve import EDGE, ranks, resolve
-from pipeline.curation.shingles import I64, Shingles, jaccard, shingles
+from pipeline.curation.shingles import I64, Shingles, jaccard, shingles, windows
 from pipeline.curation.shuffling import Shuffling
 from pipeline.curation.texts import READS, labels, texts
 from pipeline.transforms.threads import SideBySide
@@ -55,7 +55,9 @@ class NearOptions:
     @property
     def detail(self) -> str:
         """The option that decides, as LEFT_OUT tells it."""
-        return f"at least {self.likeness:g} of their {self.width}-letter sequences are shared (curate.duplicate_likeness)"
+        return (
+            f"at least {self.likeness:g} of their {self.width}-letter sequences are shared (curate.duplicate_likeness)"
+        )
 
 
 def keys(bucket: int, rows: I64) -> I64:
@@ -92,13 +94,13 @@ def _together(table: pa.Table) -> I64:
 
 def band_rows(examples: pa.Table, key: I64, options: NearOptions) -> pa.Table:
     """BAND rows of examples; those without a signature have none."""
-    held = shingles(texts(examples), options.width)
+    held = windows(texts(examples), options.width)
     some = np.flatnonzero(held.sizes)
     label, test = labels(examples), strings(examples["split"]) == "test"
-    many = options.bands.bands
+    signed, many = options.bands.sign(held), options.bands.bands
     columns = [
-        options.bands.of_texts(held)[:, some].T.ravel(),
-        *(np.repeat(v[some], many) for v in (key, label, held.sizes.astype(np.int32), test)),
+        signed.bands[:, some].T.ravel(),
+        *(np.repeat(v[some], many) for v in (key, label, test, *signed.sketches)),
     ]
     return pa.table([pa.array(c) for c in columns], schema=BAND)
 

@@ -20,14 +20,14 @@ _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Shingles:
-    """The distinct letter sequences of n texts, hashed.
+    """The letter sequences of n texts, hashed.
 
     Attributes
     ----------
     offsets : numpy.ndarray of int64, shape (n + 1,)
         Text i has the hashes offsets[i] .. offsets[i + 1].
     hashes : numpy.ndarray of uint32
-        Rising within a text. Of 2 ** 32, so that two of a text's thousand meet in one of ten thousand texts.
+        Of 2 ** 32, so that two of a text's thousand meet in one of ten thousand texts.
     """
 
     offsets: I64
@@ -51,7 +51,12 @@ class Shingles:
 
 
 def shingles(normalised: pa.Array | pa.ChunkedArray, width: int) -> Shingles:
-    """Letter sequences of `width` code points, spaces among them.
+    """Distinct letter sequences of `width` code points, spaces among them; see `windows`."""
+    return _distinct(windows(normalised, width))
+
+
+def windows(normalised: pa.Array | pa.ChunkedArray, width: int) -> Shingles:
+    """Letter sequences of `width` code points, spaces among them, in their order, also those that occur twice.
 
     A text that is null, empty or shorter than `width` has none: it has no signature and is like no other.
 
@@ -65,10 +70,10 @@ def shingles(normalised: pa.Array | pa.ChunkedArray, width: int) -> Shingles:
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
     ends = np.cumsum(lengths)
-    windows = np.maximum(lengths - width + 1, 0)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(windows)])
-    at = np.repeat(ends - lengths - offsets[:-1], windows) + np.arange(offsets[-1])
-    return _distinct(offsets, _rolled(letters, width)[at])
+    many = np.maximum(lengths - width + 1, 0)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(many)])
+    at = np.repeat(ends - lengths - offsets[:-1], many) + np.arange(offsets[-1])
+    return Shingles(offsets, _rolled(letters, width)[at])
 
 
 def _rolled(letters: U32, width: int) -> U32:
@@ -85,10 +90,10 @@ def _rolled(letters: U32, width: int) -> U32:
     return (z >> np.uint64(32)).astype(np.uint32)
 
 
-def _distinct(offsets: I64, hashes: U32) -> Shingles:
+def _distinct(held: Shingles) -> Shingles:
     """Each hash once a text, rising."""
-    many = np.diff(offsets)
-    key = np.repeat(np.arange(len(many), dtype=np.uint64), many) << np.uint64(32) | hashes
+    many = held.sizes
+    key = np.repeat(np.arange(len(many), dtype=np.uint64), many) << np.uint64(32) | held.hashes
     key.sort()
     key = key[np.concatenate([np.ones(min(len(key), 1), bool), key[1:] != key[:-1]])]
     sizes = np.bincount((key >> np.uint64(32)).astype(np.int64), minlength=len(many))
@@ -96,10 +101,13 @@ def _distinct(offsets: I64, hashes: U32) -> Shingles:
 
 
 def jaccard(left: Shingles, right: Shingles) -> npt.NDArray[np.float64]:
-    """Shared over all shingles of each pair of texts, shape (n,), in [0, 1]; 0 where either has none."""
+    """Shared over all shingles of each pair of texts, as `shingles` gives them, shape (n,), in [0, 1]; 0 where either
+    has none.
+    """
     owner = np.concatenate([np.repeat(np.arange(len(s), dtype=np.uint64), s.sizes) for s in (left, right)])
     key = owner << np.uint64(32) | np.concatenate([left.hashes, right.hashes])
-    key.sort()
+    # Two rising runs, which a merge sort takes in one go.
+    key.sort(kind="stable")
     twice = (key[1:] if len(key) else key)[key[1:] == key[:-1]]
     shared = np.bincount((twice >> np.uint64(32)).astype(np.int64), minlength=len(left))
     every = left.sizes + right.sizes - shared
