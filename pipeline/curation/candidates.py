@@ -27,7 +27,7 @@ BAND: Final = pa.schema(
 PAIR: Final = pa.schema([("first", pa.int64()), ("second", pa.int64())])
 # Pairs made at once: about 100 bytes each. What bounds memory where very many texts are alike.
 _BLOCK: Final = 1 << 20
-# Standard deviations that a sketch may fall short by: of pairs at the least likeness one in 700 is lost, of others none.
+# Standard deviations that a sketch may fall short by: of pairs at the least likeness one in 700 is lost.
 _SLACK: Final = 3.0
 
 

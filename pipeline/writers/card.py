@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.gates.quarantine import reason
 from pipeline.writers.trust import how_sure
 from pipeline.writers.views import VIEWS
+from schemas import LEFT_OUT_MEANINGS, LeftOutReason
 
 
 def card(manifest: dict[str, Any]) -> str:
@@ -36,6 +37,7 @@ def card(manifest: dict[str, Any]) -> str:
         "",
         *_views(manifest["files"]),
         *how_sure(manifest),
+        *_left_out(manifest["counts"]["curate"]),
         *_quarantined(manifest["quarantine"]),
         "## Known limits",
         "",
@@ -48,6 +50,23 @@ def card(manifest: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _left_out(curate: dict[str, int]) -> list[str]:
+    """How many examples curation left out, by reason."""
+    lines = [f"| `{r}` | {curate[r]:,} | {LEFT_OUT_MEANINGS[r]} |" for r in LeftOutReason if curate.get(r)]
+    if not lines:
+        return []
+    return [
+        "## Left out",
+        "",
+        "`left_out/` lists them.",
+        "",
+        "| reason | examples | what |",
+        "|---|---|---|",
+        *lines,
+        "",
+    ]
 
 
 def _quarantined(quarantine: dict[str, Any]) -> list[str]:
