@@ -99,7 +99,7 @@ def rivals(examples: pa.Table, key: I64) -> pa.Table:
         "replay": kind == "confirmation",
         "rank": ranks(kind, examples["support"].to_numpy()),
         "confidence": examples["confidence"].to_numpy(),
-        "tie": hash64(strings(examples["example_id"]), "afterword/caps"),
+        "tie": hash64(strings(examples["example_id"]), "afterword/caps01"),
     }
     return pa.table([pa.array(columns[n], f.type) for n, f in zip(RIVAL.names, RIVAL, strict=True)], schema=RIVAL)
 
