@@ -37,7 +37,7 @@ def card(manifest: dict[str, Any]) -> str:
         "",
         *_views(manifest["files"]),
         *how_sure(manifest),
-        *_left_out(manifest["counts"]["curate"]),
+        *_left_out(counts.get("curate", {})),
         *_quarantined(manifest["quarantine"]),
         "## Known limits",
         "",
