@@ -67,6 +67,7 @@ bench-speed: install
 
 bench-dedup: install
 	$(BIN)/python -m bench.near_duplicates --data $(DATA) --out out/near_duplicates.json
+	$(BIN)/python -m bench.duplicate_cost --data $(DATA) --out out/duplicate_cost.json
 
 clean:
 	rm -rf $(VENV) out build dist *.egg-info

@@ -72,10 +72,10 @@ def _users(lineage: pa.Table) -> int:
 
 def alike(examples: pa.Table, near: NearOptions) -> tuple[str, str, float] | None:
     """Two examples that are near-duplicates, with one label or on two sides of the split; None if there are none."""
-    ids, held = examples["example_id"], shingles(texts(examples), near.width)
+    ids, said = examples["example_id"], texts(examples)
     for table in pairs(band_rows(examples, np.arange(examples.num_rows), near), near.likeness):
         first, second = (table[name].to_numpy() for name in ("first", "second"))
-        share = jaccard(held.take(first), held.take(second))
+        share = jaccard(*(shingles(said.take(pa.array(side)), near.width) for side in (first, second)))
         at = int(np.argmax(share)) if len(share) else 0
         if len(share) and share[at] >= near.likeness:
             return ids[first[at]].as_py(), ids[second[at]].as_py(), float(share[at])
