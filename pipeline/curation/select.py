@@ -20,7 +20,8 @@ from features.text import flat
 from pipeline import storage, tally
 from pipeline.curation import passes as local
 from pipeline.curation.caps import READS, Caps, capped, rivals, sampled
-from pipeline.curation.near import ByBucket, NearDuplicates, NearOptions, band_rows, keys
+from pipeline.curation.duplicates import ByBucket, NearDuplicates, keys
+from pipeline.curation.near import NearOptions, band_rows
 from pipeline.curation.resolve import VERDICT
 from pipeline.curation.rows import left_out
 from pipeline.curation.shingles import I64

@@ -16,6 +16,8 @@ U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+# Pairs compared at once: what bounds memory, at about 2 KB a pair of utterances.
+_PAIRS: Final = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,11 @@ def jaccard(left: Shingles, right: Shingles) -> npt.NDArray[np.float64]:
     """Shared over all shingles of each pair of texts, as `shingles` gives them, shape (n,), in [0, 1]; 0 where either
     has none.
     """
+    parts = [np.arange(begin, min(begin + _PAIRS, len(left))) for begin in range(0, len(left), _PAIRS)]
+    return np.concatenate([np.zeros(0), *(_jaccard(left.take(rows), right.take(rows)) for rows in parts)])
+
+
+def _jaccard(left: Shingles, right: Shingles) -> npt.NDArray[np.float64]:
     owner = np.concatenate([np.repeat(np.arange(len(s), dtype=np.uint64), s.sizes) for s in (left, right)])
     key = owner << np.uint64(32) | np.concatenate([left.hashes, right.hashes])
     # Two rising runs, which a merge sort takes in one go.

@@ -16,7 +16,7 @@ from golden_views import example, table
 from features.hashing import hash64, strings
 from pipeline.curation.caps import Caps
 from pipeline.curation.evaluation import EvaluationSet
-from pipeline.curation.near import NearOptions
+from pipeline.curation.near import NearOptions, near_duplicates
 from pipeline.curation.passes import Pass
 from pipeline.curation.proof import alike
 from pipeline.curation.select import Apply, CapAndSample, Sift
@@ -155,3 +155,15 @@ def test_caps_do_not_depend_on_buckets(tmp_path: Path, caps: Caps):
     for row in stays.to_pylist():
         train[row["intent"]] = train.get(row["intent"], 0) + (row["split"] == "train")
     assert caps.intent is None or max(train.values()) <= caps.intent
+
+
+def test_in_memory_the_same_give_way(tmp_path: Path):
+    examples = log(20)
+    stays, left, _ = sift(examples, tmp_path, 3)
+    told = near_duplicates(examples, NEAR)
+    gone = examples["example_id"].take(told["key"])
+    assert sorted(gone.to_pylist()) == left["example_id"].to_pylist()
+    assert dict(zip(gone.to_pylist(), told["of"].to_pylist(), strict=True)) == dict(
+        zip(left["example_id"].to_pylist(), left["of"].to_pylist(), strict=True)
+    )
+    assert near_duplicates(stays, NEAR).num_rows == 0 == near_duplicates(EXAMPLE.empty(), NEAR).num_rows
