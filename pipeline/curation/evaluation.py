@@ -105,7 +105,8 @@ def _index(pattern: str, columns: str | None, words: int) -> Index:
 
 
 def inputs(pattern: str, columns: str | None, words: int) -> list[dict[str, Any]]:
-    """The files of evaluation sets by content: part of what a release is made from."""
+    """The files of evaluation sets by content: part of what a release is made from. They are read anew."""
+    _index.cache_clear()
     return _index(pattern, columns, words).texts.inputs
 
 

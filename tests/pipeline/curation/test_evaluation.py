@@ -92,6 +92,15 @@ def test_the_files_are_told_by_content(sets: Path):
     assert all(len(f["sha256"]) == 64 and f["bytes"] > 0 for f in told)
 
 
+def test_a_set_that_has_changed_is_read_anew(tmp_path: Path):
+    file = tmp_path / "set.txt"
+    file.write_text("one")
+    before = inputs(str(file), None, 8)
+    file.write_text("to rome")
+    assert inputs(str(file), None, 8) != before
+    assert hits(file, example("a", utterance="to rome")).keys() == {"a"}
+
+
 def test_runs_stay_inside_a_text():
     owner, key = word_runs(pa.array(["a b c", "a b", None, "", "b c"]), 2)
     assert owner.tolist() == [0, 0, 1, 4] and key[0] == key[2] and key[1] == key[3] != key[0]
