@@ -29,7 +29,8 @@ from bench.speed import machine, watched
 from features.hashing import hash64, hash128_hex
 from features.text import normalise
 from pipeline.curation.candidates import pairs
-from pipeline.curation.near import BANDS, NearOptions, band_rows
+from pipeline.curation.minhash import bands_for
+from pipeline.curation.near import NearOptions, band_rows
 from pipeline.curation.shingles import Shingles, jaccard, shingles, windows
 from pipeline.transforms.write import write_bucket
 from schemas import EXAMPLE
@@ -42,6 +43,7 @@ _SLOW: Final = 20_000
 _BUCKET_ROWS: Final = 100_000
 _LIKENESS, _WIDTH = 0.8, 4
 _INTENTS: Final = 60
+BANDS: Final = bands_for(_LIKENESS)
 
 
 def sentences(data: Path | None) -> list[str]:

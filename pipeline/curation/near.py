@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +12,10 @@ import pyarrow.compute as pc
 from features.hashing import strings
 from features.text import flat
 from pipeline.curation.candidates import BAND, PAIR, pairs
-from pipeline.curation.minhash import Bands
+from pipeline.curation.minhash import Bands, bands_for
 from pipeline.curation.resolve import EDGE, ranks, resolve
 from pipeline.curation.shingles import I64, Shingles, jaccard, shingles, windows
 from pipeline.curation.texts import labels, texts
-
-# At 0.8, the least likeness by default, a pair is missed once in 400 times (1 - 0.8 ** 6) ** 20; at 0.9 never; of pairs
-# that are 0.4 alike one in 13 is looked at in vain.
-BANDS: Final = Bands(20, 6)
 
 
 @dataclass(frozen=True)
@@ -33,12 +28,15 @@ class NearOptions:
         Least Jaccard similarity of two texts' shingles.
     width : int
         Letters of a shingle.
-    bands : Bands
     """
 
     likeness: float
     width: int
-    bands: Bands = BANDS
+
+    @property
+    def bands(self) -> Bands:
+        """The bands that bring such pairs together."""
+        return bands_for(self.likeness)
 
     @property
     def detail(self) -> str:

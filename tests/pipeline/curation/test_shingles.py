@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.curation.candidates import BAND, pairs
-from pipeline.curation.minhash import SKETCH_BITS, SKETCHES, Bands
+from pipeline.curation.minhash import SKETCH_BITS, SKETCHES, Bands, bands_for
 from pipeline.curation.shingles import jaccard, shingles, windows
 
 TEXTS = st.lists(st.text("abc ü\U0001f600", max_size=12), max_size=8)
@@ -140,3 +140,11 @@ def test_bits_of_sketches_agree_as_often_as_texts_are_alike():
 
 PINNED_SHINGLES = [2922953619, 3725957573]
 PINNED_BANDS = [-7458401100384370301, 2358287460040959335]
+
+
+@pytest.mark.parametrize(
+    ("likeness", "bands"), [(1.0, Bands(20, 6)), (0.8, Bands(20, 6)), (0.7, Bands(30, 4)), (0.5, Bands(40, 3))]
+)
+def test_bands_miss_few_pairs_at_the_least_likeness(likeness: float, bands: Bands):
+    assert bands_for(likeness) == bands
+    assert (1 - likeness**bands.rows) ** bands.bands <= 0.005
