@@ -78,10 +78,12 @@ def typical(voters: Voters, example: dict[str, Any]) -> str:
     return str(min(pairs, key=lambda pair: (pair[0] not in behind, pair[1] != example["utterance"], pair[0]))[0])
 
 
-def labels(release: Release, told: dict[str, Any]) -> dict[str, Any]:
-    """`Voters.describe` with the labels that quarantine kept out of the release."""
+def labels(release: Release, told: dict[str, Any], left_out: dict[str, Any] | None) -> dict[str, Any]:
+    """`Voters.describe` with the labels that quarantine kept out of the release, and the turn's own if curation did."""
 
     def label(held: dict[str, Any]) -> dict[str, Any]:
+        if left_out is not None and held["this"]:
+            return held | {"outcome": left_out["reason"]}
         withheld = held["outcome"] == "kept" and release.quarantine_by((held["label"] or {}).get("domain")) is not None
         return held | {"outcome": "quarantined"} if withheld else held
 
