@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.gates.quarantine import reason
 from pipeline.thresholds import SHORT, by_basis, of_domain, told_apart
 from pipeline.writers.trust import calibration, unknown, votes
+from schemas import LeftOutReason
 
 _DOMAINS = 20
 
@@ -103,6 +104,8 @@ def _kinds(curate: dict[str, int], released: dict[str, int]) -> str:
         made += f", of them {carried:,} carried over"
     if withheld := released.get("quarantined", 0):
         made += f"; {withheld:,} of quarantined domains left out"
+    out = ", ".join(f"{curate[r]:,} {r.replace('_', ' ')}" for r in LeftOutReason if curate.get(r))
+    made += f"; examples left out: {out}" if out else ""
     return made + (f"; turns left out: {held}" if held else "")
 
 

@@ -107,6 +107,36 @@ class CurateOptions:
         Share of users, by hash, whose turns go to the test split.
     test_from : str or None
         ISO 8601 time with offset: train takes turns before it, test turns from it on. None = no cut in time.
+    deduplicate : bool
+        Of examples that teach the same in words that are nearly the same, keep one (split, locale, domain, intent and
+        slots are the same; near words with another label are information). A test example that is nearly one of train
+        is left out, whatever the labels.
+    duplicate_likeness : float
+        Least share of their letter sequences that near-duplicates have in common (Jaccard). A letter more or less in 40
+        characters is 0.8; docs/benchmarks.md has what others would take away.
+    duplicate_letters : int
+        Letters of a sequence, spaces among them. A text shorter than that is like no other.
+    decontaminate : str or None
+        Evaluation sets: a file, a folder or a glob of .jsonl, .csv, .tsv, .parquet or .txt. An example whose utterance
+        is a text of theirs, or that shares a run of words with one, is left out. The contents of the files, and not
+        this path, are part of what names the release.
+    decontaminate_columns : str or None
+        Their columns of text, separated by commas. None = those with a usual name: text, utterance, question,
+        messages and so on.
+    decontaminate_words : int
+        Words of such a run. Ordinary language repeats runs of up to five or six words; published sets are checked
+        with 8 to 13.
+    max_per_user : int or None
+        Examples of train that one user alone supports, at most. None = no cap, here and below.
+    max_per_intent : int or None
+        Examples of train with one intent, at most.
+    max_per_domain : int or None
+        Examples of train with one domain, at most.
+    replay_power : float
+        Sampling of train's confirmations: of an intent that has n of them, replay_floor * (n / replay_floor) ^ this are
+        kept. 1 = all; lower, and frequent intents have a smaller share.
+    replay_floor : int
+        An intent with no more confirmations than this keeps all of them.
     """
 
     min_users: int = 2
@@ -119,6 +149,17 @@ class CurateOptions:
     context_below: float = 0.2
     test_share: float = 0.1
     test_from: str | None = None
+    deduplicate: bool = True
+    duplicate_likeness: float = 0.8
+    duplicate_letters: int = 4
+    decontaminate: str | None = None
+    decontaminate_columns: str | None = None
+    decontaminate_words: int = 8
+    max_per_user: int | None = None
+    max_per_intent: int | None = None
+    max_per_domain: int | None = None
+    replay_power: float = 1.0
+    replay_floor: int = 100
 
 
 @dataclass(frozen=True)
@@ -159,6 +200,8 @@ class Config:
         """Every key with its value, for the manifest, less those that do not change what comes out."""
         out = dataclasses.asdict(self)
         del out["shuffle"], out["workers"], out["events"]
+        # A path says nothing of what is there; the contents of the files are in the identity.
+        del out["curate"]["decontaminate"]
         return out
 
 
@@ -263,6 +306,15 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "curate.context_turns": (0, math.inf),
     "curate.context_chars": (0, math.inf),
     "curate.test_share": _SHARE,
+    # Of texts that are less alike too few pairs would be found.
+    "curate.duplicate_likeness": (0.5, 1.0),
+    "curate.duplicate_letters": (1, math.inf),
+    "curate.decontaminate_words": (1, math.inf),
+    "curate.max_per_user": (1, math.inf),
+    "curate.max_per_intent": (1, math.inf),
+    "curate.max_per_domain": (1, math.inf),
+    "curate.replay_power": _SHARE,
+    "curate.replay_floor": (1, math.inf),
     "gates.max_defect_share": _SHARE,
     "gates.max_correction_share": _SHARE,
     "gates.max_dead_letter_share": _SHARE,
@@ -287,7 +339,8 @@ _TIMES: Final = (
 def _check(config: Config) -> Config:
     """What a type does not say."""
     for name, (least, most) in _BOUNDS.items():
-        _check_bounds(name, _value(config, name), least, most)
+        if (value := _value(config, name)) is not None:
+            _check_bounds(name, value, least, most)
     if config.shuffle.mode not in ("auto", "spill", "native"):
         raise ConfigError(f"shuffle.mode = {config.shuffle.mode!r}: auto, spill or native is wanted")
     if config.train.labels not in LABEL_SOURCES:

@@ -74,7 +74,7 @@ def explain_turn(tables: StageTables, release: Release, place: Place, voters: Vo
         "judgement": _judgement(tables, place, judgement),
         "candidates": meant,
         "support": marks["supports"],
-        "same_words": fate.labels(release, voters.describe(turn["turn_id"])),
+        "same_words": fate.labels(release, voters.describe(turn["turn_id"]), became["left_out"]),
         "became": became,
     }
 

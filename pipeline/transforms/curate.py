@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 
 from features.text import flat
 from pipeline import storage, tally
-from pipeline.transforms.counts import counts, domain_names, rows_by_domain
+from pipeline.transforms.counts import counts
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
-from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.votes import CORRECTION_READS, TURN_READS, VoteOptions, votes
@@ -60,7 +59,9 @@ class CastVotes(SideBySide):
 
 @beam.typehints.with_output_types(pa.Table)
 class PoolVotes(SideBySide):
-    """Buckets of whole utterances to files of Example rows; gives their counts."""
+    """Buckets of whole utterances to files of Example rows; gives the counts of the votes that became none, and the
+    examples as `pooled`: which of them are kept is told later.
+    """
 
     def __init__(self, folder: str, options: PoolOptions, threads: int = 1) -> None:
         super().__init__(threads)
@@ -71,8 +72,8 @@ class PoolVotes(SideBySide):
         number, table = bucket
         examples, outcomes = pool(table, self._options)
         write_bucket(self._folder, number, examples, EXAMPLE)
-        by_label = rows_by_domain("examples", domain_names(examples["domain"]))
-        return [counts("curate", outcomes, examples_by_kind(examples), by_label)]
+        outcomes.pop("kept", None)
+        return [counts("curate", outcomes, {"pooled": examples.num_rows})]
 
 
 class Curate(beam.PTransform):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from schemas import LEFT_OUT_MEANINGS, LeftOutReason
+
 # Domains told one by one; the manifest has all.
 _DOMAINS: Final = 30
 # Why a turn is in no example; those of later code are told by their name.
@@ -40,11 +42,19 @@ def left_out(manifest: dict[str, Any]) -> list[str]:
     ingest, curate = manifest["counts"]["ingest"], manifest["closing"]["curate"]
     rows = [(f"dead letter: {k.partition('.')[2]}", n) for k, n in ingest.items() if k.startswith("dead_letter.")]
     rows += [("superseded by a later record of the same turn", ingest.get("superseded", 0))]
-    rows += [(_TURNS.get(k, k.replace("_", " ")), n) for k, n in curate.items() if k not in ("in", "kept")]
+    rows += [(_words(k), n) for k, n in curate.items() if k not in ("in", "kept")]
     told = [f"| {words} | {n:,} |" for words, n in sorted(rows, key=lambda r: (-r[1], r[0])) if n]
     if not told:
         return []
-    return ["## What was left out", "", "| why | records or turns |", "|---|---|", *told, ""]
+    listed = ["`left_out/` lists the examples, `dead_letters/` the records.", ""]
+    return ["## What was left out", "", *listed, "| why | records, turns or examples |", "|---|---|", *told, ""]
+
+
+def _words(outcome: str) -> str:
+    """Why a turn is in no example, or an example in no release."""
+    if outcome in set(LeftOutReason):
+        return f"example: {LEFT_OUT_MEANINGS[LeftOutReason(outcome)]}"
+    return _TURNS.get(outcome, outcome.replace("_", " "))
 
 
 def limits(manifest: dict[str, Any]) -> list[str]:
