@@ -61,7 +61,7 @@ def test_counts_close_over_what_was_left_out(sifted: Path):
     assert "decontaminate" not in manifest["identity"]["config"]["curate"]
     assert {r["of"] for r in rows if r["reason"] == "contaminated"} == {"set.csv:1"}
     assert any("were left out" in proof for proof in verify(str(release_of(sifted))))
-    assert "## Left out" in (release_of(sifted) / "README.md").read_text()
+    assert "## What was left out" in (release_of(sifted) / "README.md").read_text()
 
 
 def test_the_same_inputs_give_the_same_release(sifted: Path, tmp_path: Path):
