@@ -6,6 +6,7 @@ from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, REJECTED, SPLITS, VOTE
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, NO_DOMAIN
+from schemas.left_out import LEFT_OUT, LEFT_OUT_MEANINGS, LeftOutReason
 from schemas.record import Column, Record
 from schemas.said import SAID
 from schemas.signals import SIGNALS
@@ -38,6 +39,7 @@ RECORDS: tuple[Record, ...] = (
     EDGE,
     VOTE,
     EXAMPLE,
+    LEFT_OUT,
     NLU,
     SFT,
     RL,
@@ -80,6 +82,8 @@ __all__ = [
     "JUDGEMENT_SAMPLE",
     "KINDS",
     "LABEL_KINDS",
+    "LEFT_OUT",
+    "LEFT_OUT_MEANINGS",
     "LOGGED_TURN",
     "MESSAGE",
     "NLU",
@@ -104,6 +108,7 @@ __all__ = [
     "TURN_SAMPLE",
     "VOTE",
     "Column",
+    "LeftOutReason",
     "Reason",
     "Record",
 ]
