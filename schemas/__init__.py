@@ -10,7 +10,7 @@ from schemas.left_out import LEFT_OUT, LEFT_OUT_MEANINGS, LeftOutReason
 from schemas.record import Column, Record
 from schemas.said import SAID
 from schemas.signals import SIGNALS
-from schemas.stage import COUNT, FILE, INPUT
+from schemas.stage import COUNT, FILE, INPUT, RENAMED
 from schemas.truth import TRUTH
 from schemas.turn import (
     ASR_HYPOTHESIS,
@@ -46,6 +46,7 @@ RECORDS: tuple[Record, ...] = (
     DEAD_LETTER,
     COUNT,
     INPUT,
+    RENAMED,
     FILE,
     STAGE_SUMMARY,
     DOMAIN_SUMMARY,
@@ -92,6 +93,7 @@ __all__ = [
     "PROMPT_MESSAGE",
     "RECORDS",
     "REJECTED",
+    "RENAMED",
     "RL",
     "SAID",
     "SFT",

@@ -16,6 +16,7 @@ from pipeline.explain.reasons import fired, moved
 from pipeline.explain.release import Release
 from pipeline.explain.tables import I64, Place, StageTables
 from pipeline.explain.voters import Voters, find_voters
+from pipeline.jobs.beside import ontology_of
 from pipeline.jobs.curate import vote_options
 
 # Turns shown around: the one that it came after, and those in which the repair lies as a rule.
@@ -59,7 +60,8 @@ def explain_turn(tables: StageTables, release: Release, place: Place, voters: Vo
     signals = tables.read("signals", place.bucket, np.array([place.row]))
     meant = candidates(own[2], signals, ids[at:], defective, release)
     voters = voters or voters_of(tables, release, turn["utterance"])
-    became = fate.became(tables, release, place, turn["turn_id"], voters, vote_options(curate_options(release)))
+    options = vote_options(curate_options(release), ontology_of(tables.workspace))
+    became = fate.became(tables, release, place, turn["turn_id"], voters, options)
     marks = {
         "supports": pointed_at(meant, "supporting_turns"),
         "gives": pointed_at(meant, "taken_from"),

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from features.text import flat, mapped, normalise
 from pipeline.config import CurateOptions
 from pipeline.explain.tables import I64, Place, StageTables
+from pipeline.jobs.beside import ontology_of
 from pipeline.jobs.curate import pool_options, vote_options
 from pipeline.transforms.pool import pool, standing
 from pipeline.transforms.votes import VoteOptions, vote_outcomes, votes
@@ -99,10 +100,11 @@ def find_voters(tables: StageTables, words: str, options: CurateOptions, models:
         Ids of the defect and the correction model.
     """
     found, silent = [], Counter[str]()
+    ruled = vote_options(options, ontology_of(tables.workspace))
     for bucket in tables.buckets if words else ():
         rows = saying(tables.utterances(bucket), words)
         if len(rows):
-            turns, judgements, cast, quiet = _of_bucket(tables, bucket, rows, vote_options(options))
+            turns, judgements, cast, quiet = _of_bucket(tables, bucket, rows, ruled)
             found.append((turns, judgements, cast))
             silent.update(quiet)
     none = np.zeros(0, np.int64)

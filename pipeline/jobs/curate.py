@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import apache_beam as beam
 
-from pipeline.config import CurateOptions, parse_time
+from pipeline.config import CurateOptions, names, parse_time
 from pipeline.gates.counts import by_outcome, closes
+from pipeline.jobs.beside import ontology_of
 from pipeline.jobs.context import Context, numbers, write_counts
+from pipeline.ontology.labels import Ontology
 from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.curate import CastVotes, Curate, PoolVotes
 from pipeline.transforms.pool import PoolOptions
@@ -23,7 +25,7 @@ def run(context: Context) -> None:
         workspace.table("ingest", "turns"),
         workspace.table("label", "judgements"),
         workspace.table("label", "corrections"),
-        vote_options(options),
+        vote_options(options, ontology_of(workspace)),
         context.threads,
     )
     pooled = PoolVotes(
@@ -43,17 +45,19 @@ def run(context: Context) -> None:
         "curate",
         {
             "config": {"curate": context.config.resolved()["curate"]},
+            "given": [],
             "kept": by_outcome(counts, closing=True).get("kept", 0),
             "gates": [gate],
         },
     )
 
 
-def vote_options(options: CurateOptions) -> VoteOptions:
-    """What of the configuration decides which turns vote."""
+def vote_options(options: CurateOptions, ontology: Ontology | None = None) -> VoteOptions:
+    """What of the configuration, and of the turns' ontology, decides which turns vote."""
     test_from = parse_time(options.test_from, "curate.test_from") if options.test_from else None
     context = ContextOptions(options.context_turns, options.context_chars, options.context_below)
-    return VoteOptions(options.confirm_below, options.test_share, context, test_from)
+    licences = None if options.licences is None else names(options.licences)
+    return VoteOptions(options.confirm_below, options.test_share, context, test_from, licences, ontology)
 
 
 def pool_options(options: CurateOptions, defect_model_id: str, correction_model_id: str) -> PoolOptions:

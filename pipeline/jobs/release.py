@@ -142,6 +142,7 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
             {"uri": f["uri"], "sha256": f["sha256"], "bytes": f["bytes"]}
             for f in ingested["gold"]["inputs"] + trained["gold"]["inputs"]
         ],
+        "given": ingested["given"] + workspace.facts("curate")["given"],
         "format": ingested["format"],
         "config": _config(context),
         "code": code_version(),

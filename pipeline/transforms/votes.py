@@ -15,7 +15,9 @@ from features.hashing import hash64, shares, strings
 from features.interpretation import acted_on, flatten, list_offsets
 from features.learnable import READS as LEARNABLE
 from features.learnable import excluded, refused
-from features.text import flat, normalise
+from features.text import flat, is_true, normalise
+from pipeline.ontology.labels import Ontology
+from pipeline.ontology.named import usable
 from pipeline.transforms.answers import ContextOptions, answer_ids, answered, contexts, tool_calls, well_formed
 from pipeline.transforms.counts import domain_names
 from pipeline.transforms.pool import KEY_SEPARATOR
@@ -54,12 +56,18 @@ class VoteOptions:
     test_share : float
     context : ContextOptions
     test_from : datetime or None
+    licences : tuple of str or None
+        Licences that may be learned from; None = any, or none stated.
+    ontology : Ontology or None
+        What may be a label; None = anything.
     """
 
     confirm_below: float
     test_share: float
     context: ContextOptions
     test_from: datetime | None = None
+    licences: tuple[str, ...] | None = None
+    ontology: Ontology | None = None
 
 
 def votes(
@@ -70,11 +78,12 @@ def votes(
     A turn with an accepted correction votes for it. One with p(defect) <= `confirm_below` votes for what was executed;
     if it is an agent's, for its answer or tool call, with the turns before it, and only if it was not judged defective.
     An interpretation that is not `well_formed`, as one with a blank intent, is no label, so it gets no vote.
-    Outcomes of the others, the first that holds: `no_consent`, `excluded`, `no_words` (nothing is left of the
-    utterance without punctuation), `uncertain`, `outside_split` (a train user's turn after the cut in time, or a test
+    Outcomes of the others, the first that holds: `no_consent`, `excluded`, `licence` (it is under none of
+    `licences`), `no_words` (nothing is left of the utterance without punctuation), `uncertain`, `unknown_label` (what
+    it would vote for is no label of the ontology), `outside_split` (a train user's turn after the cut in time, or a test
     user's before it).
     A correction holds what its supporting turns say, so it has no vote either where one of them is without consent,
-    excluded or on the other side of the cut.
+    excluded, under another licence or on the other side of the cut.
 
     Parameters
     ----------
@@ -115,6 +124,8 @@ class _Voters:
         Normalised utterance of every turn.
     split : numpy.ndarray of object, shape (n,)
         Of every turn.
+    shown : numpy.ndarray of bool, shape (n,)
+        Turns that may stand before an answer, as far as licence and ontology go.
     """
 
     rows: npt.NDArray[np.int64]
@@ -124,6 +135,7 @@ class _Voters:
     executed: npt.NDArray[np.int64]
     words: pa.Array
     split: npt.NDArray[np.object_]
+    shown: Mask
 
 
 def _decide(
@@ -143,20 +155,42 @@ def _decide(
     words = normalise(turns["utterance"])
     split, inside = _split(turns, options)
     support = _support(turns, accepted, at)
+    free = licensed(turns, options.licences)
+    done, fixed = _usable(turns, accepted, executed, options.ontology)
     outcome = np.select(
         [
             _with_support(refused(turns), support),
             _with_support(excluded(turns), support),
+            _with_support(~free, support),
             strings(words) == "",
             ~(corrected | confirmed | answers),
+            ~np.where(corrected, fixed[correction], done),
             _with_support(~inside, support),
         ],
-        ["no_consent", "excluded", "no_words", "uncertain", "outside_split"],
+        ["no_consent", "excluded", "licence", "no_words", "uncertain", "unknown_label", "outside_split"],
         "vote",
     )
     rows = np.flatnonzero(outcome == "vote")
     kind = np.select([corrected, answers], ["correction", "answer"], "confirmation").astype(object)
-    return outcome, _Voters(rows, kind[rows], correction[rows], accepted, executed, words, split)
+    return outcome, _Voters(rows, kind[rows], correction[rows], accepted, executed, words, split, free & done)
+
+
+def licensed(turns: pa.Table, licences: tuple[str, ...] | None) -> Mask:
+    """Turns under one of some licences, shape (n,); every turn where none are named. One that states none is not."""
+    if licences is None:
+        return np.ones(turns.num_rows, bool)
+    return is_true(pc.is_in(flat(turns["licence"]), value_set=pa.array(licences, pa.string())))
+
+
+def _usable(
+    turns: pa.Table, accepted: pa.Table, executed: npt.NDArray[np.int64], ontology: Ontology | None
+) -> tuple[Mask, Mask]:
+    """Turns whose executed interpretation may be a label, shape (n,), and accepted corrections that may be one, shape
+    (k + 1,). Nothing, as what an answer in words executed, is no label that could be unknown; the last entry stands for
+    it among the corrections.
+    """
+    done = np.append(usable(flat(turns["interpretations"]).flatten(), ontology), True)
+    return done[executed], np.append(usable(flat(accepted["interpretation"]), ontology), True)
 
 
 def _support(
@@ -247,7 +281,7 @@ def _answers(
     if not is_answer.any():
         return {n: pa.nulls(len(is_answer), VOTE.schema.field(n).type) for n in ("response", "context")}
     rows = voters.rows[is_answer]
-    before, context_keys = contexts(turns, judgements, voters.executed, rows, context)
+    before, context_keys = contexts(turns, judgements, voters.executed, rows, context, voters.shown)
     # Row of each voter among the answers; null for the others.
     at = pa.array(np.cumsum(is_answer) - 1, mask=~is_answer)
     keys = pa.array(context_keys, pa.string()).take(at)
