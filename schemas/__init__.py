@@ -6,6 +6,7 @@ from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, REJECTED, SPLITS, VOTE
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, NO_DOMAIN
+from schemas.known import KNOWN, TRAINING_SET_DIFF
 from schemas.left_out import LEFT_OUT, LEFT_OUT_MEANINGS, LeftOutReason
 from schemas.record import Column, Record
 from schemas.said import SAID
@@ -40,6 +41,8 @@ RECORDS: tuple[Record, ...] = (
     VOTE,
     EXAMPLE,
     LEFT_OUT,
+    KNOWN,
+    TRAINING_SET_DIFF,
     NLU,
     SFT,
     RL,
@@ -82,6 +85,7 @@ __all__ = [
     "JUDGEMENT",
     "JUDGEMENT_SAMPLE",
     "KINDS",
+    "KNOWN",
     "LABEL_KINDS",
     "LEFT_OUT",
     "LEFT_OUT_MEANINGS",
@@ -105,6 +109,7 @@ __all__ = [
     "SUCCESS",
     "TIME",
     "TOOL_DOMAIN",
+    "TRAINING_SET_DIFF",
     "TRUTH",
     "TURN",
     "TURN_SAMPLE",

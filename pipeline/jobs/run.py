@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pipeline import storage
+from pipeline.curation.training_files import read_training_set
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import curate, ingest, label, release, signals, train
+from pipeline.jobs.beside import read_beside
 from pipeline.jobs.context import Context
 from pipeline.stages import STAGES
 from pipeline.version import code_version
@@ -32,6 +34,11 @@ def run(
     gold : tuple of str
         Files, folders or globs of labels, for stage ingest.
 
+    Raises
+    ------
+    ConfigError
+        If a file that an option names cannot be right; nothing was begun.
+
     Returns
     -------
     dict
@@ -39,6 +46,7 @@ def run(
         and the error there.
     """
     begun = datetime.now(UTC)
+    _prove_files(context, first)
     steps: dict[str, Callable[[], object]] = {
         "ingest": lambda: ingest.run(context, pattern or "", format or "", gold),
         "signals": lambda: signals.run(context),
@@ -59,6 +67,15 @@ def run(
     result = summary(context, folder)
     _record(context, begun, result)
     return result
+
+
+def _prove_files(context: Context, first: str) -> None:
+    """Read the files that options name before hours of work, as an error in them ends it."""
+    options = context.config.curate
+    if first == "ingest":
+        read_beside(context.config)
+    if options.training_set and STAGES.index(first) <= STAGES.index("curate"):
+        read_training_set(options.training_set)
 
 
 def summary(context: Context, folder: str) -> dict[str, Any]:

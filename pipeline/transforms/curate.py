@@ -8,7 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.text import flat
 from pipeline import storage, tally
+from pipeline.curation.known import KnownPass, compare, diff
 from pipeline.transforms.counts import counts, domain_names, rows_by_domain
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
 from pipeline.transforms.shards import examples_by_kind
@@ -16,7 +18,7 @@ from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.votes import CORRECTION_READS, TURN_READS, VoteOptions, votes
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import CORRECTION, EXAMPLE, JUDGEMENT, TURN
+from schemas import CORRECTION, EXAMPLE, JUDGEMENT, LEFT_OUT, TRAINING_SET_DIFF, TURN
 
 
 class WordsHash(KeyHash):
@@ -55,19 +57,47 @@ class CastVotes(SideBySide):
 
 @beam.typehints.with_output_types(pa.Table)
 class PoolVotes(SideBySide):
-    """Buckets of whole utterances to files of Example rows; gives their counts."""
+    """Buckets of whole utterances to files of Example rows; gives their counts.
 
-    def __init__(self, folder: str, options: PoolOptions, threads: int = 1) -> None:
+    With a training set, what contradicts it is left out, and listed in the folders `left_out` and `diff`.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        options: PoolOptions,
+        threads: int = 1,
+        known: KnownPass | None = None,
+        left_out: str = "",
+        diff: str = "",
+    ) -> None:
         super().__init__(threads)
         self._folder, self._options = folder, options
+        self._known, self._left_out, self._diff = known, left_out, diff
 
     def work(self, bucket: tuple[int, pa.Table]) -> list[pa.Table]:
         """One bucket."""
         number, table = bucket
         examples, outcomes = pool(table, self._options)
+        told: dict[str, int] = {}
+        if self._known is not None:
+            told = self._review(number, examples)
+            gone = self._known(examples)
+            write_bucket(self._left_out, number, gone, LEFT_OUT)
+            examples = examples.filter(pc.invert(pc.is_in(examples["example_id"], value_set=flat(gone["example_id"]))))
+            outcomes |= {row["values"]: row["counts"] for row in gone["reason"].value_counts().to_pylist()}
+            outcomes["kept"] = examples.num_rows
         write_bucket(self._folder, number, examples, EXAMPLE)
         by_label = rows_by_domain("examples", domain_names(examples["domain"]))
-        return [counts("curate", outcomes, examples_by_kind(examples), by_label)]
+        return [counts("curate", outcomes, examples_by_kind(examples) | told, by_label)]
+
+    def _review(self, bucket: int, examples: pa.Table) -> dict[str, int]:
+        """List what contradicts the training set for people; counts what that has already."""
+        if self._known is None:
+            return {}
+        training = self._known.training
+        write_bucket(self._diff, bucket, diff(examples, training), TRAINING_SET_DIFF)
+        return {"in_training_set": int(compare(examples, training).known.sum())}
 
 
 class Curate(beam.PTransform):

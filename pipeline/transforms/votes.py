@@ -80,8 +80,8 @@ def votes(
     An interpretation that is not `well_formed`, as one with a blank intent, is no label, so it gets no vote.
     Outcomes of the others, the first that holds: `no_consent`, `excluded`, `licence` (it is under none of
     `licences`), `no_words` (nothing is left of the utterance without punctuation), `uncertain`, `unknown_label` (what
-    it would vote for is no label of the ontology), `outside_split` (a train user's turn after the cut in time, or a test
-    user's before it).
+    it would vote for is no label of the ontology), `outside_split` (a train user's turn after the cut in time, or a
+    test user's before it).
     A correction holds what its supporting turns say, so it has no vote either where one of them is without consent,
     excluded, under another licence or on the other side of the cut.
 

@@ -27,7 +27,14 @@ def test_ids_stand_one_a_line_plain_or_as_json(tmp_path: Path, name: str):
 def test_turns_of_these_users_are_found_whatever_white_space_stands_around(tmp_path: Path):
     held = read(tmp_path, "ann\nconv:c9\n")
     users = ["ann", " ann ", "Ann", "ann2", "conv:c9", "bob"]
-    assert held.opted_out(turns(*({"subject_id": u} for u in users))).tolist() == [True, True, False, False, True, False]
+    assert held.opted_out(turns(*({"subject_id": u} for u in users))).tolist() == [
+        True,
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
     assert not read(tmp_path, "").opted_out(turns({})).any()
 
 
@@ -50,5 +57,5 @@ def test_a_line_without_an_id_is_refused_and_not_quoted(tmp_path: Path, text: st
 def test_a_packed_file_that_breaks_off_is_refused(tmp_path: Path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"ann\n" * 1000)[:-10])
-    with pytest.raises(ConfigError, match="breaks off .*copy it again"):
+    with pytest.raises(ConfigError, match=r"breaks off .*copy it again"):
         read_opt_outs(str(path))

@@ -71,7 +71,9 @@ def test_lists_of_columns(tmp_path: Path, key: str, column: str):
 def test_a_domain_is_that_of_the_leading_interpretation(tmp_path: Path):
     (rule,) = filters(tmp_path, '[[filter]]\nname = "a"\ndomains = ["x"]\n')
     x, y = interpretation(domain="x"), interpretation(domain="y")
-    assert holds(turns({"nbest": [x, y]}, {"nbest": [y, x]}, {"nbest": []}, {"interpretations": None}), rule).tolist() == [
+    assert holds(
+        turns({"nbest": [x, y]}, {"nbest": [y, x]}, {"nbest": []}, {"interpretations": None}), rule
+    ).tolist() == [
         True,
         False,
         False,

@@ -64,7 +64,11 @@ def test_renamed_labels_have_their_new_names_in_all_of_the_list():
 def test_an_unknown_executed_label_is_a_dead_letter_that_names_it_and_quotes_no_words():
     table = turns(
         {"nbest": [interpretation("go")], "executed": 0},
-        {"nbest": [interpretation("sing", song="secret words"), interpretation("go")], "executed": 0, "utterance": "x y"},
+        {
+            "nbest": [interpretation("sing", song="secret words"), interpretation("go")],
+            "executed": 0,
+            "utterance": "x y",
+        },
         {"nbest": [interpretation("go", street="secret words")], "executed": 0},
         {"nbest": [interpretation("my secret words")], "executed": 0},
     )
@@ -124,7 +128,9 @@ def test_what_is_no_label_and_tool_calls_that_are_not_governed_pass():
 
 def test_null_and_empty_lists_stay_apart():
     table = turns(
-        {"interpretations": None}, {"nbest": []}, {"nbest": [interpretation("navigate") | {"slots": None}], "executed": 0}
+        {"interpretations": None},
+        {"nbest": []},
+        {"nbest": [interpretation("navigate") | {"slots": None}], "executed": 0},
     )
     found = govern(table, ONTOLOGY).turns["interpretations"].to_pylist()
     assert found[:2] == [None, []] and found[2][0]["intent"] == "go" and found[2][0]["slots"] is None
