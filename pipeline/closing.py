@@ -106,10 +106,7 @@ def _kinds(curate: dict[str, int], released: dict[str, int]) -> str:
         if key.startswith("examples."):
             kind = key.rsplit(".", 1)[1]
             kinds[kind] = kinds.get(kind, 0) + rows
-    left = {
-        k: curate.get(k, 0)
-        for k in ("below_support", "disagreement", "outvoted", "in_train", "contradicts_training_set", "known")
-    }
+    left = {k: curate.get(k, 0) for k in _LEFT}
     made = ", ".join(f"{n:,} {k}{'' if n == 1 else 's'}" for k, n in sorted(kinds.items())) or "none"
     held = ", ".join(f"{n:,} {k.replace('_', ' ')}" for k, n in left.items() if n)
     if carried := released.get("carried", 0):

@@ -193,6 +193,7 @@ def _finish(context: Context, found: Found, format: str, buckets: int, labels: G
     if not outcomes.get("kept"):
         raise InputError(
             f"the input holds no usable turn: {len(found.files)} file(s), {records:,} record(s), "
+            f"{outcomes.get('opted_out', 0):,} of users who opted out, "
             f"{outcomes.get('dead_lettered', 0):,} dead letter(s), listed with reason, file and line in "
             f"{workspace.table('ingest', 'dead_letters')}. Is --format {format} right? "
             "Nothing was published; the last release stays current"
