@@ -111,7 +111,7 @@ class CurateOptions:
         Licences of turns that may be learned from, separated by commas, as the log names them. Turns under others, or
         that state none, do not vote, and neither does a correction that one of them supports. None = any.
     training_set : str or None
-        File of what the NLU is trained on now (see docs/cli.md). An example of the same words with another label is
+        File of what the NLU is trained on now (see docs/inputs.md). An example of the same words with another label is
         not released over it, but listed for review, in `training_set_diff.csv` of the release.
     keep_known : bool
         Whether an example that the training set has already, same words and same label, is released all the same.

@@ -25,7 +25,7 @@ def of_turn(told: dict[str, Any], release: dict[str, Any]) -> str:
     option = "answer_min_users" if vote and vote["kind"] == "answer" else "min_users"
     sentences = {
         "no_consent": "Nothing: what its user refused is in no training data.",
-        "excluded": "Nothing, if the filter or the incident is right; docs/config.md says where they are set.",
+        "excluded": "Nothing, if the filter or the incident is right; docs/inputs.md says how they are set.",
         "licence": f"Nothing, or add its licence to curate.licences, then {_again('curate')}.",
         "unknown_label": "Nothing; or, if the label is still right, add it to the domains of ontology.file, then "
         f"{_again('ingest')}.",

@@ -10,9 +10,10 @@ from typing import Any
 
 from pipeline import storage
 from pipeline.curation.training_files import read_training_set
+from pipeline.errors import StageError
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import curate, ingest, label, release, signals, train
-from pipeline.jobs.beside import read_beside
+from pipeline.jobs.beside import Beside, read_beside
 from pipeline.jobs.context import Context
 from pipeline.stages import STAGES
 from pipeline.version import code_version
@@ -38,6 +39,8 @@ def run(
     ------
     ConfigError
         If a file that an option names cannot be right; nothing was begun.
+    StageError
+        If one of stage ingest has changed since, and `first` is a later stage.
 
     Returns
     -------
@@ -71,11 +74,22 @@ def run(
 
 def _prove_files(context: Context, first: str) -> None:
     """Read the files that options name before hours of work, as an error in them ends it."""
-    options = context.config.curate
-    if first == "ingest":
-        read_beside(context.config)
+    options, beside = context.config.curate, read_beside(context.config)
+    if first != "ingest":
+        _unchanged(context, beside, first)
     if options.training_set and STAGES.index(first) <= STAGES.index("curate"):
         read_training_set(options.training_set)
+
+
+def _unchanged(context: Context, beside: Beside, first: str) -> None:
+    """The files that stage ingest read are those that it would read now, as far as they are named now."""
+    held = {(g["option"], g["sha256"]) for g in context.workspace.facts("ingest")["given"]}
+    changed = [given.where for given in beside.files if (given.option, given.sha256) not in held]
+    if changed:
+        raise StageError(
+            f"{', '.join(changed)}: not what the turns in {context.workspace.stage('ingest')} were read with; run from "
+            f"ingest, not --from {first}"
+        )
 
 
 def summary(context: Context, folder: str) -> dict[str, Any]:

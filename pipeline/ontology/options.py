@@ -13,7 +13,7 @@ class OntologyOptions:
     ----------
     file : str or None
         TOML or JSON file of the allowed domains, intents and slots, and of those renamed, split and retired; see
-        docs/cli.md. None = every label of the log is right. Of a release's id its content is a part.
+        docs/inputs.md. None = every label of the log is right. Of a release's id its content is a part.
     """
 
     file: str | None = None

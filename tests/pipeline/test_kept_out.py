@@ -1,5 +1,6 @@
-"""One run over a log with opt-outs, a bot, an incident, an ontology, licences and a training set: nothing of what is kept
-out reaches an example, the training rows, an edge or a figure pooled over users."""
+"""One run over a log with opt-outs, bots, an incident, an ontology, licences and a training set: nothing that is kept
+out reaches an example, the training rows, an edge or a figure pooled over users.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from repairs import SETTINGS, records
-from synthetic import afterword, lines
+from synthetic import afterword, copy, lines
 
 from features.hashing import pseudonyms
 from pipeline.config import load
@@ -222,6 +223,27 @@ def test_explain_says_why_a_turn_teaches_nothing(kept_out: Path, capsys: pytest.
     assert told["r010-0"] == "excluded" and told[f"r{INCIDENT[0]:03d}-0"] == "excluded"
     assert told[f"r{UNLICENSED[0]:03d}-0"] == "licence"
     assert told["r100-1"] == "unknown_label"
+
+
+def test_what_is_known_is_left_out_where_asked_from_stage_curate_on(kept_out: Path, tmp_path: Path):
+    out = copy(kept_out / "out", tmp_path / "out")
+    again = ("run", "--from", "curate", "--set", f"curate.training_set={kept_out / 'training.csv'}")
+    assert afterword(*again, *SETTINGS[2:], "--set", "curate.keep_known=false", "--out", out) == 0
+    left = Workspace(str(out)).read("curate", "left_out", LEFT_OUT).to_pylist()
+    assert Counter(r["reason"] for r in left)["known"] >= 1
+    made = Workspace(str(out)).read("curate", "examples", EXAMPLE)["utterance"].to_pylist()
+    assert "go to tours" not in made and "take me to tours" in made
+
+
+def test_a_file_that_changed_since_ingest_is_refused_from_a_later_stage(
+    kept_out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    out = copy(kept_out / "out", tmp_path / "out")
+    (tmp_path / "more.txt").write_text("gone-1\nr100\n")
+    asked = ("run", "--from", "curate", *SETTINGS[2:], "--set", f"filters.opt_out={tmp_path / 'more.txt'}")
+    assert afterword(*asked, "--out", out) == 7
+    said = capsys.readouterr().err
+    assert "filters.opt_out more.txt: not what the turns in" in said and "run from ingest, not --from curate" in said
 
 
 def edges(folder: Path, rows: list[dict[str, Any]], *overrides: str) -> pa.Table:
