@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """What is kept out of learning. Files in TOML or JSON, see docs/inputs.md; their content is a part of a release's id.
+    """What is kept out of learning. Files, see docs/inputs.md; their content is a part of a release's id.
 
     Attributes
     ----------

@@ -97,7 +97,7 @@ def ontology_of(workspace: Workspace) -> Ontology | None:
     path = storage.join(workspace.stage("ingest"), _ONTOLOGY)
     if storage.exists(path):
         return parse(json.loads(storage.read_bytes(path)), path)
-    if workspace.facts("ingest")["config"]["ontology"]["file"] is not None:
+    if workspace.facts("ingest")["config"].get("ontology", {}).get("file") is not None:
         raise StageError(f"{path}: the ontology of the turns is gone; run `afterword ingest` and what follows it again")
     return None
 

@@ -83,7 +83,7 @@ def _prove_files(context: Context, first: str) -> None:
 
 def _unchanged(context: Context, beside: Beside, first: str) -> None:
     """The files that stage ingest read are those that it would read now, as far as they are named now."""
-    held = {(g["option"], g["sha256"]) for g in context.workspace.facts("ingest")["given"]}
+    held = {(g["option"], g["sha256"]) for g in context.workspace.facts("ingest").get("given", [])}
     changed = [given.where for given in beside.files if (given.option, given.sha256) not in held]
     if changed:
         raise StageError(
