@@ -75,14 +75,15 @@ def govern(turns: pa.Table, ontology: Ontology, labelled: pa.Array | None = None
     dead[has] = found.fate[acted[has]] == Fate.UNKNOWN
     kept = _kept(found.fate, acted, offsets)
     letters = _letters(turns, found, acted, np.flatnonzero(dead))
-    if kept.all() and not found.changed.any():
-        return Governed(turns.filter(pa.array(~dead)), letters, {}, RENAMED.empty())
-    new = turns.set_column(
-        turns.column_names.index("interpretations"), "interpretations", _lists(lists, offsets, found.entries, kept)
-    )
     alive = ~dead[np.repeat(np.arange(len(lists)), np.diff(offsets))]
+    counts = _counts(found, kept, alive)
     ids = _ids(turns, lists, found, kept & alive, labelled)
-    return Governed(TURN.conform(new.filter(pa.array(~dead))), letters, _counts(found, kept, alive), ids)
+    if not kept.all() or found.changed.any():
+        at = turns.column_names.index("interpretations")
+        turns = turns.set_column(at, "interpretations", _lists(lists, offsets, found.entries, kept))
+    if dead.any():
+        turns = turns.filter(pa.array(~dead))
+    return Governed(TURN.conform(turns), letters, counts, ids)
 
 
 def _kept(fate: npt.NDArray[np.int8], acted: I64, offsets: I64) -> Mask:
@@ -151,16 +152,15 @@ def with_names_now(gold: pa.Table, renamed: pa.Table) -> pa.Table:
 def _letters(turns: pa.Table, found: Named, acted: I64, rows: I64) -> pa.Table:
     """DEAD_LETTER rows of turns that acted on a label that is not known."""
     letters = []
+    held = turns.take(pa.array(rows)).to_pylist()
     labels = found.entries.take(pa.array(acted[rows])).to_pylist()
-    slots = found.unknown_slot[acted[rows]]
-    # `take` of a few rows of nested lists reads all of them; a slice does not.
-    for row, label, slot in zip(rows.tolist(), labels, slots, strict=True):
-        record = {k: v for k, v in turns.slice(row, 1).to_pylist()[0].items() if v is not None}
-        source = record.pop("source")
+    for row, label, slot in zip(held, labels, found.unknown_slot[acted[rows]], strict=True):
+        source = row.pop("source")
         name = shown(label["domain"], label["intent"], slot)
         text = name if all(_NAME.fullmatch(part) for part in name.split(" slot ")) else f"<text of {len(name)}>"
         place = f"{source['uri']}:{source['position']}"
         detail = f"{place}: interpretations: the ontology does not name what was executed, {text}"
+        record = {k: v for k, v in row.items() if v is not None}
         letters.append(
             dead_letter(Reason.UNKNOWN_LABEL, source["uri"], source["position"], detail, record, "interpretations")
         )

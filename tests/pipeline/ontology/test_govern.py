@@ -108,6 +108,12 @@ def test_an_executed_split_or_retired_label_stays_as_history():
     assert found.counts == {"labels_dropped.split": 1, "labels_history.split": 1, "labels_history.retired": 1}
 
 
+def test_history_is_counted_where_nothing_else_changes():
+    table = turns({"nbest": [interpretation("fly"), interpretation("go")], "executed": 0})
+    found = govern(table, ONTOLOGY)
+    assert found.turns.equals(table) and found.counts == {"labels_history.retired": 1}
+
+
 def test_a_retired_slot_is_taken_out_of_its_label():
     found = one(interpretation("go", city="rome", gate="7"), interpretation("stop", gate="8"))
     assert labels(found) == [["d/go(city)", "d/stop()"]] and found.counts == {"labels_renamed": 2}
