@@ -19,7 +19,10 @@ from models.options import FUNCTIONS, LABEL_SOURCES, LEAST_FOLDS, WISHES, WORDS,
 from pipeline import storage
 from pipeline.errors import ConfigError
 from pipeline.events import EventsOptions
+from pipeline.filters.options import FilterOptions
 from pipeline.gates.options import GatesOptions
+from pipeline.given import name_of
+from pipeline.ontology.options import OntologyOptions
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,14 @@ class CurateOptions:
         kept. 1 = all; lower, and frequent intents have a smaller share.
     replay_floor : int
         An intent with no more confirmations than this keeps all of them.
+    licences : str or None
+        Licences of turns that may be learned from, separated by commas, as the log names them. Turns under others, or
+        that state none, do not vote, and neither does a correction that one of them supports. None = any.
+    training_set : str or None
+        File of what the NLU is trained on now (see docs/inputs.md). An example of the same words with another label is
+        not released over it, but listed for review, in `training_set_diff.csv` of the release.
+    keep_known : bool
+        Whether an example that the training set has already, same words and same label, is released all the same.
     """
 
     min_users: int = 2
@@ -160,6 +171,9 @@ class CurateOptions:
     max_per_domain: int | None = None
     replay_power: float = 1.0
     replay_floor: int = 100
+    licences: str | None = None
+    training_set: str | None = None
+    keep_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -185,6 +199,8 @@ class Config:
     """All sections."""
 
     ingest: IngestOptions = field(default_factory=IngestOptions)
+    ontology: OntologyOptions = field(default_factory=OntologyOptions)
+    filters: FilterOptions = field(default_factory=FilterOptions)
     shuffle: ShuffleOptions = field(default_factory=ShuffleOptions)
     workers: WorkerOptions = field(default_factory=WorkerOptions)
     signals: SignalOptions = field(default_factory=SignalOptions)
@@ -197,11 +213,17 @@ class Config:
     events: EventsOptions = field(default_factory=EventsOptions)
 
     def resolved(self) -> dict[str, Any]:
-        """Every key with its value, for the manifest, less those that do not change what comes out."""
+        """Every key with its value, for the manifest, less those that do not change what comes out.
+
+        Of a file its name alone: what comes out hangs on its content, and not on where it lies.
+        """
         out = dataclasses.asdict(self)
         del out["shuffle"], out["workers"], out["events"]
         # A path says nothing of what is there; the contents of the files are in the identity.
         del out["curate"]["decontaminate"]
+        for name in _FILES:
+            section, key = name.split(".")
+            out[section][key] = None if out[section][key] is None else name_of(out[section][key])
         return out
 
 
@@ -274,6 +296,8 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     return value
 
 
+# Options that name a file; its content is a part of a release's identity.
+_FILES: Final = ("ontology.file", "filters.incidents", "filters.file", "filters.opt_out", "curate.training_set")
 _SHARE: Final = (0.0, 1.0)
 # Least and largest value of each number: the bounds that a type does not say.
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
@@ -352,6 +376,8 @@ def _check(config: Config) -> Config:
             f"train.folds = {config.train.folds}: with train.words or train.reading at least {LEAST_FOLDS} are wanted"
         )
     _check_zone(config.ingest.timezone)
+    if config.curate.licences is not None and not names(config.curate.licences):
+        raise ConfigError("curate.licences: names separated by commas are wanted, for example CC-BY-4.0, CC0-1.0")
     for name in _TIMES:
         if (text := _value(config, name)) is not None:
             parse_time(text, name)
@@ -361,6 +387,11 @@ def _check(config: Config) -> Config:
     _check_order(config, "gates.earliest", "gates.latest")
     _check_language(config.signals.language)
     return config
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names separated by commas, each once, in order."""
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def _value(config: Config, name: str) -> Any:

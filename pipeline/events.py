@@ -180,7 +180,7 @@ def views_of(folder: str, files: Mapping[str, Mapping[str, Any]], records: Mappi
     """The tables of a release, with what its manifest says of their files."""
     tables = []
     for name, record in records.items():
-        held = [f for path, f in files.items() if path.startswith(f"{name}/")]
+        held = [f for path, f in files.items() if path.startswith(f"{name}/") and path.endswith(".parquet")]
         if held:
             rows, size = (sum(int(f[k]) for f in held) for k in ("rows", "bytes"))
             tables.append(Table(storage.join(folder, name), record, rows, size, len(held)))

@@ -19,7 +19,8 @@ def release_id(identity: dict[str, Any]) -> str:
     Parameters
     ----------
     identity : dict
-        `inputs` and `gold` (relative path, content hash), `config`, `code`, `parent`, `models`, `tombstones`.
+        `inputs`, `gold` and `given`, the files that options name (relative path, content hash), `config`, `code`,
+        `parent`, `models`, `tombstones`.
     """
     return storage.sha256(storage.canonical_json(identity))
 

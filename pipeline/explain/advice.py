@@ -48,7 +48,10 @@ def of_turn(told: dict[str, Any], release: dict[str, Any]) -> str:
     option = LEAST_USERS[vote["kind"]] if vote else "min_users"
     sentences = {
         "no_consent": "Nothing: what its user refused is in no training data.",
-        "excluded": "Nothing, if the filter or the incident is right; docs/config.md says where they are set.",
+        "excluded": "Nothing, if the filter or the incident is right; docs/inputs.md says how they are set.",
+        "licence": f"Nothing, or add its licence to curate.licences, then {_again('curate')}.",
+        "unknown_label": "Nothing; or, if the label is still right, add it to the domains of ontology.file, then "
+        f"{_again('ingest')}.",
         "no_words": "Nothing: there are no words to learn from.",
         "outside_split": f"Nothing, or move curate.test_from; {_again('curate')}.",
         "below_support": f"Read more logs, until {options[option]} users say it; or lower curate.{option} (now "

@@ -87,6 +87,9 @@ def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any],
     sentences = {
         "no_consent": "its user does not allow learning from it, or from a turn that supports its correction",
         "excluded": "an opt-out, a filter or an incident keeps it out, or a turn that supports its correction",
+        "licence": f"its licence is none of curate.licences ({options.get('licences')}), or that of a turn that "
+        "supports its correction is none",
+        "unknown_label": "what it would teach is no label of the ontology any more: split or retired",
         "no_words": "nothing is left of the utterance without punctuation",
         "uncertain": _uncertain(judgement, options["confirm_below"]),
         "outside_split": "its time, or that of a turn that supports its correction, is on the other side of "

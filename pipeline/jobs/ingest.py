@@ -14,16 +14,28 @@ from apache_beam.io.filesystems import FileSystems
 from pipeline import readers, storage
 from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
-from pipeline.gold import GoldFiles, read_gold, unknown_turns
+from pipeline.gold import GoldFiles, of_folder, read_gold, unknown_turns
 from pipeline.inputs import Found, find
+from pipeline.jobs.beside import (
+    Beside,
+    keep_ontology,
+    labelled,
+    read_beside,
+    renamed_path,
+    tell,
+    under_names_now,
+)
 from pipeline.jobs.context import Context, write_counts, write_one
 from pipeline.readers.stream import COMPRESSIONS
+from pipeline.transforms.admit import Admission
 from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
-from pipeline.transforms.read import DEAD, GOLD, INPUTS, TURNS, ReadFiles
+from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, RENAMED, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
 from pipeline.transforms.write import bucket_path, write_bucket
+from pipeline.workspace import Workspace
 from schemas import ADVICE, INPUT, TURN, Reason
 from schemas import GOLD as LABELS
+from schemas import RENAMED as RENAMED_ROWS
 
 # Bytes of our tables that a stored byte becomes, by rule of thumb; only the number of buckets follows from it.
 _EXPANSION: Final = {"packed": 8, "plain": 1}
@@ -43,14 +55,19 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
 
     Raises
     ------
+    ConfigError
+        If a file of the ontology or the filters cannot be right.
     InputError
         If nothing matches, no usable turn was found, or a label cannot be right. The last release stays current.
     """
     reader = readers.reader(format)
     workspace = context.workspace
+    beside = read_beside(context.config)
     found = find(pattern, reader.suffixes, workspace.out)
     labels = read_gold(gold)
+    admission = _admission(workspace, beside, labels)
     workspace.begin("ingest")
+    keep_ontology(workspace, beside)
     if found.skipped:
         context.progress.note(
             f"ingest: left out {len(found.skipped)} file(s) that {format} does not read: "
@@ -58,8 +75,16 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
         )
     sizes = [(uri, stored_bytes(path, size)) for path, uri, size in found.files]
     buckets = bucket_count(sizes, context.config.shuffle.bucket_bytes)
-    context.run(lambda pipeline: _build(pipeline, context, found, format, buckets))
-    _finish(context, found, format, buckets, labels)
+    context.run(lambda pipeline: _build(pipeline, context, found, format, buckets, beside, admission))
+    _finish(context, found, format, buckets, under_names_now(workspace, labels), beside)
+
+
+def _admission(workspace: Workspace, beside: Beside, labels: GoldFiles) -> Admission | None:
+    """What is asked of turns as they are read; None where there is nothing to ask."""
+    if beside.ontology is None and beside.opt_outs is None:
+        return None
+    held = of_folder(storage.join(workspace.out, "gold"))
+    return Admission(beside.opt_outs, beside.ontology, labelled(beside.ontology, labels.table, held.table))
 
 
 def stored_bytes(path: str, size: int) -> int:
@@ -86,15 +111,23 @@ def bucket_count(files: list[tuple[str, int]], bucket_bytes: int) -> int:
     return max(1, math.ceil(size / bucket_bytes))
 
 
-def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str, buckets: int) -> None:
+def _build(
+    pipeline: beam.Pipeline,
+    context: Context,
+    found: Found,
+    format: str,
+    buckets: int,
+    beside: Beside,
+    admission: Admission | None,
+) -> None:
     table, mode = context.workspace.table, context.shuffle_mode
     spill = context.workspace.spill("ingest")
     read = (
         pipeline
         | beam.Create([(path, uri) for path, uri, _ in found.files], reshuffle=True)
         | "Read"
-        >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone, context.threads)).with_outputs(
-            TURNS, GOLD, DEAD, INPUTS
+        >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone, context.threads, admission)).with_outputs(
+            TURNS, GOLD, DEAD, INPUTS, COUNTS, RENAMED
         )
     )
 
@@ -102,7 +135,7 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
         return Shuffle(partition, mode, f"{spill}/{name}")
 
     parts = (
-        read[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill, context.threads),
+        read[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill, context.threads, beside.rules),
         read[GOLD]
         | "NumberGold" >> beam.Map(numbered).with_output_types(pa.Table)
         | "ShuffleGold" >> shuffled(KeyHash("turn_id", buckets), "gold")
@@ -110,9 +143,12 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
         read[DEAD]
         | "ShuffleDead" >> shuffled(Place(buckets), "dead")
         | beam.ParDo(WriteDead(table("ingest", "dead_letters"))),
+        read[COUNTS],
     )
     write_counts(parts | beam.Flatten(), context, "ingest")
     write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
+    if admission is not None and admission.labelled is not None:
+        write_one(read[RENAMED], renamed_path(context.workspace), RENAMED_ROWS)
 
 
 def _keep_gold(context: Context, labels: GoldFiles, buckets: int) -> dict[str, object]:
@@ -136,7 +172,7 @@ def tell_unknown(context: Context, labels: GoldFiles) -> int:
     return unknown
 
 
-def _finish(context: Context, found: Found, format: str, buckets: int, labels: GoldFiles) -> None:
+def _finish(context: Context, found: Found, format: str, buckets: int, labels: GoldFiles, beside: Beside) -> None:
     workspace = context.workspace
     inputs = storage.read_table(storage.join(workspace.stage("ingest"), "inputs.parquet"), INPUT.schema).sort_by("uri")
     counts = workspace.counts("ingest")
@@ -153,9 +189,11 @@ def _finish(context: Context, found: Found, format: str, buckets: int, labels: G
     for reason in Reason:
         if n := outcomes.get(f"dead_letter.{reason}"):
             context.progress.note(f"ingest: {n:,} dead letter(s): {reason} ({ADVICE[reason]})")
+    tell(context.progress, beside, outcomes)
     if not outcomes.get("kept"):
         raise InputError(
             f"the input holds no usable turn: {len(found.files)} file(s), {records:,} record(s), "
+            f"{outcomes.get('opted_out', 0):,} of users who opted out, "
             f"{outcomes.get('dead_lettered', 0):,} dead letter(s), listed with reason, file and line in "
             f"{workspace.table('ingest', 'dead_letters')}. Is --format {format} right? "
             "Nothing was published; the last release stays current"
@@ -166,7 +204,8 @@ def _finish(context: Context, found: Found, format: str, buckets: int, labels: G
             "format": format,
             "left_out": found.skipped,
             "buckets": buckets,
-            "config": {"ingest": context.config.resolved()["ingest"]},
+            "config": {k: context.config.resolved()[k] for k in ("ingest", "ontology", "filters")},
+            "given": beside.facts,
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
             "gold": _keep_gold(context, labels, buckets),

@@ -20,7 +20,7 @@ from pipeline.transforms.shards import ReadBuckets, ShardPlan, WriteDeadLetters,
 from pipeline.transforms.shuffle import Shuffle
 from pipeline.verify import verify
 from pipeline.version import code_version
-from pipeline.writers import croissant
+from pipeline.writers import croissant, training_set_diff
 from pipeline.writers.card import card
 from pipeline.writers.views import view_rows
 from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, TURN
@@ -54,7 +54,7 @@ def run(context: Context) -> str:
     files = _write_shards(context, passed) + _write_left_out(context) + _write_dead_letters(context)
     manifest = _manifest(context, files, passed)
     folder = workspace.table("release", "files")
-    for name, data in _documents(manifest).items():
+    for name, data in (_documents(manifest) | _review(context)).items():
         storage.write_bytes(storage.join(folder, name), data)
         manifest["files"][name] = {"bytes": len(data), "sha256": storage.sha256(data)}
     data = storage.readable_json(manifest)
@@ -172,6 +172,7 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
             {"uri": f["uri"], "sha256": f["sha256"], "bytes": f["bytes"]}
             for f in ingested["gold"]["inputs"] + trained["gold"]["inputs"]
         ],
+        "given": ingested["given"] + workspace.facts("curate")["given"],
         "format": ingested["format"],
         "curation": workspace.facts("curate")["inputs"],
         "config": _config(context),
@@ -243,6 +244,14 @@ def _documents(manifest: dict[str, Any]) -> dict[str, bytes]:
         croissant.NAME: storage.readable_json(croissant.croissant(manifest)),
         "gates.json": storage.readable_json(manifest["gates"]),
     }
+
+
+def _review(context: Context) -> dict[str, bytes]:
+    """What people are to decide, where a training set was given."""
+    if context.workspace.facts("curate")["config"]["curate"]["training_set"] is None:
+        return {}
+    rows = training_set_diff.of_folder(context.workspace.table("curate", "training_set_diff"))
+    return {training_set_diff.NAME: training_set_diff.sheet(rows)}
 
 
 def _install(context: Context, manifest: dict[str, Any], data: bytes) -> str:

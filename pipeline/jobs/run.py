@@ -9,9 +9,12 @@ from typing import Any
 
 from pipeline import manifest as manifests
 from pipeline import storage
+from pipeline.curation.training_files import read_training_set
+from pipeline.errors import StageError
 from pipeline.events import Events, Table, views_of
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import curate, ingest, label, release, signals, train
+from pipeline.jobs.beside import Beside, read_beside
 from pipeline.jobs.context import Context
 from pipeline.stages import STAGES
 from pipeline.verify import RECORDS
@@ -34,6 +37,13 @@ def run(
     gold : tuple of str
         Files, folders or globs of labels, for stage ingest.
 
+    Raises
+    ------
+    ConfigError
+        If a file that an option names cannot be right; nothing was begun.
+    StageError
+        If one of stage ingest has changed since, and `first` is a later stage.
+
     Returns
     -------
     dict
@@ -42,6 +52,7 @@ def run(
     """
     begun = datetime.now(UTC)
     events = Events(context.run_folder, context.config.events, context.progress.note)
+    _prove_files(context, first)
     steps: dict[str, Callable[[], object]] = {
         "ingest": lambda: ingest.run(context, pattern or "", format or "", gold),
         "signals": lambda: signals.run(context),
@@ -64,6 +75,26 @@ def run(
     result = summary(context, folder)
     _record(context, begun, result)
     return result
+
+
+def _prove_files(context: Context, first: str) -> None:
+    """Read the files that options name before hours of work, as an error in them ends it."""
+    options, beside = context.config.curate, read_beside(context.config)
+    if first != "ingest":
+        _unchanged(context, beside, first)
+    if options.training_set and STAGES.index(first) <= STAGES.index("curate"):
+        read_training_set(options.training_set)
+
+
+def _unchanged(context: Context, beside: Beside, first: str) -> None:
+    """The files that stage ingest read are those that it would read now, as far as they are named now."""
+    held = {(g["option"], g["sha256"]) for g in context.workspace.facts("ingest").get("given", [])}
+    changed = [given.where for given in beside.files if (given.option, given.sha256) not in held]
+    if changed:
+        raise StageError(
+            f"{', '.join(changed)}: not what the turns in {context.workspace.stage('ingest')} were read with; run from "
+            f"ingest, not --from {first}"
+        )
 
 
 def summary(context: Context, folder: str) -> dict[str, Any]:

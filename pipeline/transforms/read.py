@@ -14,25 +14,29 @@ from apache_beam.pvalue import TaggedOutput
 from pipeline import readers, tally
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
+from pipeline.transforms.admit import Admission
 from pipeline.transforms.check import check
+from pipeline.transforms.counts import counts
 from pipeline.transforms.threads import InThreads
 from schemas import DEAD_LETTER, INPUT, Reason
 
 # A file that breaks off, is no such archive, or is gone.
 _BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException)
-TURNS, GOLD, DEAD, INPUTS = "turns", "gold", "dead_letters", "inputs"
+TURNS, GOLD, DEAD, INPUTS, COUNTS, RENAMED = "turns", "gold", "dead_letters", "inputs", "counts", "renamed"
 
 
 @beam.typehints.with_output_types(pa.Table)
 class ReadFiles(beam.DoFn):
-    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters` and `inputs`.
+    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters` and `inputs`; what an admission did to them
+    is tagged `counts` and `renamed`.
 
     A file that cannot be read becomes one dead letter at the position reached; what was read before it stays. The
     bytes are hashed as they pass.
     """
 
-    def __init__(self, format: str, zone: str | None, threads: int = 1) -> None:
+    def __init__(self, format: str, zone: str | None, threads: int = 1, admission: Admission | None = None) -> None:
         self._format, self._zone, self._threads = format, zone, threads
+        self._admission = admission
 
     def setup(self) -> None:
         """Find the reader."""
@@ -64,8 +68,17 @@ class ReadFiles(beam.DoFn):
     def _checked(self, batch: readers.Batch) -> list[TaggedOutput]:
         turns, refused = check(batch.turns, self._zone or self._reader.zone)
         tally.add(batch.records)
-        found = ((TURNS, turns), (GOLD, batch.gold), (DEAD, batch.dead), (DEAD, refused))
+        found = [(DEAD, batch.dead), (DEAD, refused), *self._admitted(turns, batch.gold)]
         return [TaggedOutput(tag, table) for tag, table in found if table.num_rows]
+
+    def _admitted(self, turns: pa.Table, gold: pa.Table) -> list[tuple[str, pa.Table]]:
+        """What of the turns and labels goes on."""
+        if self._admission is None:
+            return [(TURNS, turns), (GOLD, gold)]
+        let = self._admission.admit(turns, gold)
+        gone = {"in": let.opted_out, "opted_out": let.opted_out} if let.opted_out else {}
+        told = counts("ingest", gone, let.counts)
+        return [(TURNS, let.turns), (GOLD, let.gold), (DEAD, let.dead), (COUNTS, told), (RENAMED, let.renamed)]
 
 
 class _Batches:
