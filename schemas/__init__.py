@@ -7,6 +7,7 @@ from schemas.example import CONTEXT_TURN, EXAMPLE, KINDS, LABEL_KINDS, REJECTED,
 from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, NO_DOMAIN
 from schemas.record import Column, Record
+from schemas.redaction import REDACTION
 from schemas.said import SAID
 from schemas.signals import SIGNALS
 from schemas.stage import COUNT, FILE, INPUT
@@ -44,6 +45,7 @@ RECORDS: tuple[Record, ...] = (
     DEAD_LETTER,
     COUNT,
     INPUT,
+    REDACTION,
     FILE,
     STAGE_SUMMARY,
     DOMAIN_SUMMARY,
@@ -87,6 +89,7 @@ __all__ = [
     "OUTCOMES",
     "PROMPT_MESSAGE",
     "RECORDS",
+    "REDACTION",
     "REJECTED",
     "RL",
     "SAID",

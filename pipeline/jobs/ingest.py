@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Final
 
 import apache_beam as beam
@@ -17,12 +18,14 @@ from pipeline.gates.counts import by_outcome, closes
 from pipeline.gold import GoldFiles, read_gold, unknown_turns
 from pipeline.inputs import Found, find
 from pipeline.jobs.context import Context, write_counts, write_one
+from pipeline.privacy import Redactor
+from pipeline.privacy.sample import lowest
 from pipeline.readers.stream import COMPRESSIONS
 from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
-from pipeline.transforms.read import DEAD, GOLD, INPUTS, TURNS, ReadFiles
+from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, REDACTIONS, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import ADVICE, INPUT, TURN, Reason
+from schemas import ADVICE, INPUT, REDACTION, TURN, Reason
 from schemas import GOLD as LABELS
 
 # Bytes of our tables that a stored byte becomes, by rule of thumb; only the number of buckets follows from it.
@@ -47,6 +50,8 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
         If nothing matches, no usable turn was found, or a label cannot be right. The last release stays current.
     """
     reader = readers.reader(format)
+    # A plug that is none is told before anything is read.
+    Redactor(context.config.privacy)
     workspace = context.workspace
     found = find(pattern, reader.suffixes, workspace.out)
     labels = read_gold(gold)
@@ -93,9 +98,9 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
         pipeline
         | beam.Create([(path, uri) for path, uri, _ in found.files], reshuffle=True)
         | "Read"
-        >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone, context.threads)).with_outputs(
-            TURNS, GOLD, DEAD, INPUTS
-        )
+        >> beam.ParDo(
+            ReadFiles(format, context.config.ingest.timezone, context.threads, context.config.privacy)
+        ).with_outputs(TURNS, GOLD, DEAD, INPUTS, COUNTS, REDACTIONS)
     )
 
     def shuffled(partition: Partition, name: str) -> Shuffle:
@@ -110,8 +115,12 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
         read[DEAD]
         | "ShuffleDead" >> shuffled(Place(buckets), "dead")
         | beam.ParDo(WriteDead(table("ingest", "dead_letters"))),
+        read[COUNTS],
     )
     write_counts(parts | beam.Flatten(), context, "ingest")
+    sample = partial(lowest, rows=context.config.privacy.sample_rows)
+    drawn = read[REDACTIONS] | "DrawRedactions" >> beam.CombineGlobally(sample).with_output_types(pa.Table)
+    write_one(drawn, bucket_path(table("ingest", "redactions"), 0), REDACTION)
     write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
 
 
@@ -166,7 +175,7 @@ def _finish(context: Context, found: Found, format: str, buckets: int, labels: G
             "format": format,
             "left_out": found.skipped,
             "buckets": buckets,
-            "config": {"ingest": context.config.resolved()["ingest"]},
+            "config": {k: context.config.resolved()[k] for k in ("ingest", "privacy")},
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
             "gold": _keep_gold(context, labels, buckets),

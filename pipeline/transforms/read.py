@@ -1,4 +1,4 @@
-"""Read input files: turns, labels and dead letters as Arrow tables, and one Input row a file."""
+"""Read input files: turns, labels and dead letters as Arrow tables, redacted, and one Input row a file."""
 
 from __future__ import annotations
 
@@ -12,31 +12,38 @@ import zstandard
 from apache_beam.pvalue import TaggedOutput
 
 from pipeline import readers, tally
+from pipeline.privacy import PrivacyOptions, Redactor
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
 from pipeline.transforms.check import check
+from pipeline.transforms.counts import counts
 from pipeline.transforms.threads import InThreads
-from schemas import DEAD_LETTER, INPUT, Reason
+from schemas import DEAD_LETTER, INPUT, TURN, Reason
+from schemas import GOLD as LABELS
 
 # A file that breaks off, is no such archive, or is gone.
 _BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException)
 TURNS, GOLD, DEAD, INPUTS = "turns", "gold", "dead_letters", "inputs"
+COUNTS, REDACTIONS = "counts", "redactions"
 
 
 @beam.typehints.with_output_types(pa.Table)
 class ReadFiles(beam.DoFn):
-    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters` and `inputs`.
+    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters`, `inputs`, `counts` and `redactions`.
 
     A file that cannot be read becomes one dead letter at the position reached; what was read before it stays. The
-    bytes are hashed as they pass.
+    bytes are hashed as they pass. Turns and dead letters are redacted here, before anything of them is written, a
+    shuffle's files among it; counts tell of that alone.
     """
 
-    def __init__(self, format: str, zone: str | None, threads: int = 1) -> None:
+    def __init__(self, format: str, zone: str | None, threads: int = 1, privacy: PrivacyOptions | None = None) -> None:
         self._format, self._zone, self._threads = format, zone, threads
+        self._privacy = privacy or PrivacyOptions()
 
     def setup(self) -> None:
         """Find the reader."""
         self._reader = readers.reader(self._format)
+        self._redactor = Redactor(self._privacy)
 
     def process(self, file: tuple[str, str]) -> Iterator[TaggedOutput]:
         """Read one file."""
@@ -56,7 +63,9 @@ class ReadFiles(beam.DoFn):
             detail = f"{uri}: stopped after {records} records ({_cause(batches.error)})"
             letter = dead_letter(Reason.UNREADABLE_FILE, uri, records, detail, None)
             records += 1
-            yield TaggedOutput(DEAD, pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema))
+            yield from self._redacted(
+                TURN.empty(), LABELS.empty(), pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema)
+            )
         stored_bytes, sha256 = _stored(batches.stored)
         row = {"uri": uri, "bytes": stored_bytes, "sha256": sha256, "records": records, "replaced": replaced}
         yield TaggedOutput(INPUTS, pa.Table.from_pylist([row], schema=INPUT.schema))
@@ -64,7 +73,12 @@ class ReadFiles(beam.DoFn):
     def _checked(self, batch: readers.Batch) -> list[TaggedOutput]:
         turns, refused = check(batch.turns, self._zone or self._reader.zone)
         tally.add(batch.records)
-        found = ((TURNS, turns), (GOLD, batch.gold), (DEAD, batch.dead), (DEAD, refused))
+        return self._redacted(turns, batch.gold, batch.dead, refused)
+
+    def _redacted(self, turns: pa.Table, gold: pa.Table, *dead: pa.Table) -> list[TaggedOutput]:
+        held = self._redactor.redact(turns, gold, dead)
+        found = [(TURNS, held.turns), (GOLD, held.gold), *((DEAD, table) for table in held.dead)]
+        found += [(COUNTS, counts("ingest", {}, held.counts)), (REDACTIONS, held.sample)]
         return [TaggedOutput(tag, table) for tag, table in found if table.num_rows]
 
 

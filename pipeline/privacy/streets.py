@@ -1,0 +1,55 @@
+"""What a street address looks like: a house number with a street's name, in English, German, French and Spanish."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Name of a pattern, pattern, score in usual letter case. A street's name is one to four words; none of them may be a
+# small word or a unit, or "28 to Forbes Avenue" and "a 10 minute drive" were addresses.
+_NO_NAME: Final = (
+    r"(?!(?:to|from|on|at|in|and|or|the|of|off|for|by|near|is|are|was|via|with|bus|buses|stops?|mins?|minutes?|hours?|hrs?"
+    r"|days?|weeks?|months?|years?|miles?|km|meters?|metres?|feet|more|other|different|people|persons?|guests?|rooms?|beds?"
+    r"|nights?|stars?|am|pm|a|an|my|your|this|that|then|going|go|way|ways|percent|degrees?|dollars?|euros?|of)\b)"
+)
+_WORD: Final = rf"{_NO_NAME}[^\W\d_][\w'’.-]*"
+_TYPE: Final = (
+    r"(?:street|st|avenue|ave|road|rd|boulevard|blvd|lane|ln|drive|dr|court|ct|circle|cir|place|pl|square|sq|terrace"
+    r"|parkway|pkwy|highway|hwy|trail|alley|crescent|close|mews|gardens|grove|way|row)"
+)
+_UNIT: Final = r"(?:,?\s+(?:apt|apartment|unit|suite|ste|flat|#)\.?\s*#?\w{1,5}\b)?"
+_PLACE: Final = r"(?:,?\s+[^\W\d_][\w.'’-]*(?:\s+[^\W\d_][\w.'’-]*){0,2},?\s+[A-Z]{2}\s+\d{5}(?:-\d{4})?\b)?"
+_NUMBER: Final = r"(?<![\w#$€£.,:/-])\d{1,5}[a-z]?(?:[-/]\d{1,4})?"
+STREETS: Final = (
+    (
+        "number, name, kind",
+        rf"{_NUMBER},?\s+(?:[nsew]{{1,2}}\.?\s+)?(?:{_WORD}|\d{{1,3}}(?:st|nd|rd|th))(?:\s+{_WORD}){{0,2}}?\s+{_TYPE}\b\.?"
+        rf"(?:\s+[nsew]{{1,2}}\b)?{_UNIT}{_PLACE}",
+        0.7,
+    ),
+    (
+        "name, number (German)",
+        r"(?<!\w)(?:[^\W\d_][\w.-]*(?:straße|strasse|str\.|gasse|allee|chaussee)|[^\W\d_]+er\s+(?:straße|strasse|str\.|allee"
+        r"|platz|weg|ring))\s*\d{1,4}(?:\s?[a-z])?\b(?:,?\s+\d{5}\s+[^\W\d_][\w-]+)?",
+        0.7,
+    ),
+    (
+        "number, kind, name (French)",
+        rf"{_NUMBER}(?:\s?(?:bis|ter))?,?\s+(?:rue|avenue|boulevard|place|chemin|allée|impasse|quai)\s+"
+        r"(?:(?:de|du|des|la|le|les)\s+|de\s+la\s+|[ld]['’]){0,2}[^\W\d_][\w'’-]+(?:\s+\d{5}\s+[^\W\d_][\w-]+)?",
+        0.7,
+    ),
+    (
+        "kind, name, number (Spanish)",
+        r"(?<!\w)(?:calle|avenida|avda\.?|paseo|plaza)\s+(?:(?:de|del|la|las|los|el)\s+){0,2}[^\W\d_][\w-]+"
+        r"(?:\s+[^\W\d_][\w-]+){0,2}?,?\s+(?:n[º°.]\s*)?\d{1,4}\b",
+        0.7,
+    ),
+    ("post office box", r"(?<!\w)p\.?\s?o\.?\s?box\s+\d{1,6}\b", 0.7),
+)
+# A word of each, for the quick look that comes first.
+KINDS: Final = (
+    r"(?i)\b(?:street|st|avenue|ave|road|rd|boulevard|blvd|lane|ln|drive|dr|court|ct|circle|cir|place|pl|square|sq"
+    r"|terrace|parkway|pkwy|highway|hwy|trail|alley|crescent|close|mews|gardens|grove|way|row|rue|chemin|all[ée]e"
+    r"|impasse|quai|calle|avenida|avda|paseo|plaza|box)\b"
+    r"|(?i:straße|strasse|str\.|gasse|allee|chaussee|er (?:platz|weg|ring))"
+)
