@@ -7,8 +7,8 @@ from typing import Final
 
 # Code points before and after a value in which a word speaks for or against a type: a clause's length.
 BEFORE: Final = 40
-AFTER: Final = 20
-_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.-]+")
+AFTER: Final = 25
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z\d])|[_.-]+")
 
 
 def _words(*words: str) -> re.Pattern[str]:
@@ -27,7 +27,8 @@ NO_PHONE: Final = _words(
 )  # fmt: skip
 ADDRESS: Final = _words(
     "address", "live[sd]?(?: at| on| in)?", "living", "deliver(?:y|ed)?", "ship(?:ped|ping)?", "mail it", "home is",
-    "resid\\w+", "moved to", "pick me up", "adresse", "anschrift", "wohne", "wohnhaft", "liefern", "habite", "dirección",
+    "resid\\w+", "moved to", "pick me up", "adresse", "anschrift", "wohne", "wohnhaft", "liefern", "habite",
+    "dirección",
 )  # fmt: skip
 ADDRESS_NAMES: Final = _words("address", "street", "adresse", "anschrift", "straße", "strasse", "rue", "calle")
 # Before a number these say that it belongs to them, and after a street that it is a crossing: no house stands there.
@@ -41,6 +42,7 @@ SSN: Final = _words("social", "security", "ssns?", "ss#?")
 VERSION: Final = re.compile(
     r"(?:version|release|build|firmware|driver|section|chapter|clause|ver|v)[\s.:#]*$", re.IGNORECASE
 )
+VERSIONS: Final = _words("versions?", "release", "firmware", "build", "upgrade[sd]?", "update[sd]?")
 IP: Final = _words("ip", "ipv4", "ip-?address", "server", "host", "ping", "gateway", "dns", "router", "from")
 CURRENCY: Final = re.compile(r"[$€£¥]\s?$")
 

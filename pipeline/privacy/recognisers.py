@@ -26,19 +26,30 @@ _DOMAIN: Final = 255
 # What a local part may hold by the letter and hardly ever does: there an assignment, a URL or a quotation ends.
 _BEFORE_LOCAL: Final = re.compile(r".*[=/?&|'`{}]")
 # Network and length of the issuers' numbers (ISO/IEC 7812), in groups as printed or in one.
-_CARDS: Final = (
-    r"(?<!\d)(?<!\d[-.])(?:4\d{3}|5[1-5]\d{2}|2(?:22[1-9]|2[3-9]\d|[3-6]\d{2}|7[01]\d|720)|6(?:011|[245]\d{2})|35\d{2})"
-    r"(?:[- .]?\d{4}){3}(?!\d)(?![-.]\d)",
-    r"(?<!\d)(?<!\d[-.])(?:4\d{3}|6(?:011|[245]\d{2}))(?:[- ]?\d{4}){3}[- ]?\d{3}(?!\d)(?![-.]\d)",
-    r"(?<!\d)(?<!\d[-.])3[47]\d{2}[- ]?\d{6}[- ]?\d{5}(?!\d)(?![-.]\d)",
-    r"(?<!\d)(?<!\d[-.])3(?:0[0-5]|[68]\d)\d[- ]?\d{6}[- ]?\d{4}(?!\d)(?![-.]\d)",
+_NETWORK: Final = r"(?:4\d{3}|5[1-5]\d{2}|2(?:22[1-9]|2[3-9]\d|[3-6]\d{2}|7[01]\d|720)|6(?:011|[245]\d{2})|35\d{2})"
+_CARDS: Final = tuple(
+    rf"(?<!\w)(?<!\d[-.]){number}(?!\w)(?![-.]\d)"
+    for number in (
+        rf"{_NETWORK}([- .]?)\d{{4}}\1\d{{4}}\1\d{{4}}",
+        r"(?:4\d{3}|6(?:011|[245]\d{2}))([- ]?)\d{4}\1\d{4}\1\d{4}\1\d{3}",
+        r"3[47]\d{2}([- ]?)\d{6}\1\d{5}",
+        r"3(?:0[0-5]|[68]\d)\d([- ]?)\d{6}\1\d{4}",
+    )
 )
 _IBAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){10,30}", re.ASCII)
 # A run that may hold phone numbers, and the fewest digits of one with an area code.
 _DIGITS: Final = re.compile(r"[+＋(]?\d[\d().\-/+ \t\u00a0]*\d")
 _PHONE_DIGITS: Final = 7
 _LOCAL_PHONE: Final = re.compile(r"(?<![\w.+/-])[2-9]\d{2}[-. ]\d{4}(?![\w/-])(?!\.\d)")
-_PHONE_EDGE: Final = re.compile(r"\w|[-./:]?\d")
+# Beside these a number is a part of something longer.
+_PHONE_BEFORE: Final = re.compile(r"\w$|\w[-./:_]$|-$")
+_PHONE_AFTER: Final = re.compile(r"\w|[-./:_]\w")
+# Digits in groups that are no phone number: dates, years from and to, a decimal fraction.
+_NO_NUMBER: Final = re.compile(
+    r"(?<!\d)(?:(?:1[5-9]|20)\d{2}[-/.](?:0?\d|1[0-2])[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:1[5-9]|20)\d{2}"
+    r"|(?:1\d|20)\d{2} ?- ?(?:1\d|20)\d{2}|(?:19|20)\d{2}(?:0\d|1[0-2])[0-3]\d)(?!\d)|^\(?\d{1,4}\.\d+$"
+)
+_AREA_DIGITS: Final = 9
 
 
 @cache
@@ -170,8 +181,10 @@ def addresses_of_machines() -> Recogniser:
             if re.search(r"\d\.$", text[max(0, start - 2) : start]) or re.match(r"\.\d", text[end : end + 2]):
                 continue
             small = all(len(part) == 1 for part in text[start:end].split("."))
-            version = context.just_before(context.VERSION, text, start)
-            if version or (small and not context.beside(context.IP, text, start, end, hint)):
+            if context.just_before(context.VERSION, text, start) or (
+                (small or context.beside(context.VERSIONS, text, start, end, hint))
+                and not context.beside(context.IP, text, start, end, hint)
+            ):
                 score = min(score, 0.3)
             yield Finding(start, end, "IP_ADDRESS", score)
 
@@ -195,7 +208,8 @@ def phones(regions: list[str]) -> Recogniser:
 
     def find(text: str, hint: str) -> Iterator[Finding]:
         for start, end, score in spans(text):
-            if _PHONE_EDGE.match(text[end : end + 2]) or re.search(r"\w$|\d[-./:]$", text[max(0, start - 2) : start]):
+            around = _PHONE_AFTER.match(text[end : end + 2]) or _PHONE_BEFORE.search(text[max(0, start - 2) : start])
+            if around or _NO_NUMBER.search(text[start:end]):
                 continue
             if context.beside(context.PHONE, text, start, end, hint):
                 score += 0.35
@@ -213,7 +227,9 @@ def _form(number: str) -> float:
     """How much a number looks like one that is called, by its form alone."""
     if number[0] in "+＋":
         return 0.8
-    return 0.3 if number.isdigit() else 0.6
+    if number.isdigit():
+        return 0.3
+    return 0.6 if sum(c.isdigit() for c in number) >= _AREA_DIGITS else 0.2
 
 
 def addresses() -> Recogniser:
@@ -227,8 +243,9 @@ def addresses() -> Recogniser:
 
     def find(text: str, hint: str) -> Iterator[Finding]:
         for start, end, score in _spans(held, text, "STREET_ADDRESS"):
+            end -= text[start:end].endswith(".")
             # In lower case, or all in capitals, "5 forbes avenue" may be the end of one thing and the start of another.
-            if not re.search(r"[^\W\d_]*[A-ZÄÖÜÉ][a-zäöüßéèà]", text[start:end]):
+            if not streets.usual_case(text[start:end]):
                 score -= 0.3
             if context.beside(context.ADDRESS, text, start, end, "") or context.named(context.ADDRESS_NAMES, hint):
                 score += 0.3

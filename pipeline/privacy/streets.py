@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 # Name of a pattern, pattern, score in usual letter case. A street's name is one to four words; none of them may be a
@@ -18,11 +19,11 @@ _TYPE: Final = (
 )
 _UNIT: Final = r"(?:,?\s+(?:apt|apartment|unit|suite|ste|flat|#)\.?\s*#?\w{1,5}\b)?"
 _PLACE: Final = r"(?:,?\s+[^\W\d_][\w.'’-]*(?:\s+[^\W\d_][\w.'’-]*){0,2},?\s+[A-Z]{2}\s+\d{5}(?:-\d{4})?\b)?"
-_NUMBER: Final = r"(?<![\w#$€£.,:/-])\d{1,5}[a-z]?(?:[-/]\d{1,4})?"
+_NUMBER: Final = r"(?<![\w#$€£.,:/-])\d{1,5}[a-z]?(?:\s?[-–/]\s?\d{1,4}[a-z]?)?"
 STREETS: Final = (
     (
         "number, name, kind",
-        rf"{_NUMBER},?\s+(?:[nsew]{{1,2}}\.?\s+)?(?:{_WORD}|\d{{1,3}}(?:st|nd|rd|th))(?:\s+{_WORD}){{0,2}}?\s+{_TYPE}\b\.?"
+        rf"{_NUMBER}\s+(?:[nsew]{{1,2}}\.?\s+)?(?:{_WORD}|\d{{1,3}}(?:st|nd|rd|th))(?:\s+{_WORD}){{0,2}}?\s+{_TYPE}\b\.?"
         rf"(?:\s+[nsew]{{1,2}}\b)?{_UNIT}{_PLACE}",
         0.7,
     ),
@@ -53,3 +54,22 @@ KINDS: Final = (
     r"|impasse|quai|calle|avenida|avda|paseo|plaza|box)\b"
     r"|(?i:straße|strasse|str\.|gasse|allee|chaussee|er (?:platz|weg|ring))"
 )
+# Words that are more often something else than a street: capitals have to say that they are one.
+_WEAK: Final = frozenset(
+    {"place", "pl", "circle", "cir", "way", "row", "trail", "close", "drive", "court", "square", "st"}
+)
+_KIND: Final = re.compile(_TYPE, re.IGNORECASE)
+_YEAR: Final = re.compile(r"(?:1[5-9]|20)\d{2}\s")
+
+
+def usual_case(address: str) -> bool:
+    """Whether the street's name is written as names are, in capitals and small letters, and is no year's event."""
+    words = re.findall(r"[^\W\d_][\w'’-]*", address)
+    kind = next((k for k, word in enumerate(words) if k and _KIND.fullmatch(word)), None)
+    if kind is None or not address[0].isdigit():
+        return any(word[0].isupper() and not word.isupper() for word in words)
+    weak = words[kind].lower() in _WEAK
+    if weak and (words[kind].islower() or _YEAR.match(address)):
+        return False
+    name = words[:kind]
+    return all(word[0].isupper() for word in name) and any(not word.isupper() for word in words[: kind + 1])

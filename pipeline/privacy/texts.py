@@ -64,35 +64,30 @@ def _owner(lists: pa.ListArray) -> I64:
 
 def hits(held: Texts, finder: Finder) -> tuple[I64, int]:
     """Rows (of the turns) that hold something to redact, repeated ones too, and the platform's marks in all of them."""
-    at = np.arange(len(held.texts)) if finder.sees_all else screen.candidates(held.texts)
-    if not len(at):
-        return np.zeros(0, np.int64), 0
-    texts = held.texts.take(pa.array(at))
-    keys = texts if held.hints is None else _paired(texts, held.hints.take(pa.array(at)))
-    coded = keys.dictionary_encode()
-    first = pc.index_in(coded.dictionary, value_set=keys)
-    distinct = texts.take(first)
-    times = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(coded.dictionary))
-    platform = int((screen.marked(distinct) * times).sum())
-    look = np.arange(len(distinct)) if finder.sees_all else np.flatnonzero(screen.likely(distinct))
+    coded = held.texts.dictionary_encode()
+    distinct = coded.dictionary
+    look = np.arange(len(distinct)) if finder.sees_all else screen.candidates(distinct)
     if not len(look):
-        return look, platform
-    hints = [""] * len(look)
-    if held.hints is not None:
-        hints = strings(held.hints.take(pa.array(at)).take(first).take(pa.array(look))).tolist()
-    found = np.zeros(len(distinct) + 1, bool)
-    found[look] = _found(held.column, strings(distinct.take(pa.array(look))).tolist(), hints, finder)
-    rows = at[found[coded.indices.fill_null(len(distinct)).to_numpy()]]
+        return look, 0
+    codes = coded.indices.fill_null(len(distinct)).to_numpy()
+    some = distinct.take(pa.array(look))
+    platform = int((screen.marked(some) * np.bincount(codes, minlength=len(distinct) + 1)[look]).sum())
+    if not finder.sees_all:
+        look = look[screen.likely(some)]
+    likely = np.zeros(len(distinct) + 1, bool)
+    likely[look] = True
+    at = np.flatnonzero(likely[codes])
+    rows = at[_found(held, at, finder)] if len(at) else at
     return (rows if held.owner is None else held.owner[rows]), platform
 
 
-def _paired(texts: pa.Array, hints: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise(hints.fill_null(""), texts, "\x1f")
-
-
-def _found(column: str, texts: list[str], hints: list[str], finder: Finder) -> list[bool]:
-    """Whether anything is found in each text, or in a text that it holds as JSON."""
-    parts = [list(leaves(text, column, hint)) for text, hint in zip(texts, hints, strict=True)]
+def _found(held: Texts, at: I64, finder: Finder) -> npt.NDArray[np.bool_]:
+    """Whether anything is found in some of the texts, or in what they hold as JSON, shape (k,)."""
+    texts = strings(held.texts.take(pa.array(at))).tolist()
+    hints = [""] * len(at) if held.hints is None else strings(held.hints.take(pa.array(at))).tolist()
+    pairs = list(zip(texts, hints, strict=True))
+    parts = {pair: list(leaves(pair[0], held.column, pair[1])) for pair in dict.fromkeys(pairs)}
     if finder.sees_all:
-        finder.prepare(text for part in parts for text, _ in part)
-    return [any(finder.find(text, hint) for text, hint in part) for part in parts]
+        finder.prepare(text for part in parts.values() for text, _ in part)
+    found = {pair: any(finder.find(text, hint) for text, hint in part) for pair, part in parts.items()}
+    return np.array([found[pair] for pair in pairs], dtype=bool)
