@@ -35,7 +35,9 @@ class _Slot:
         if self.start is None or self.end is None:
             return
         self.hidden |= edits.touch(self.start, self.end)
-        self.start, self.end = edits.start(self.start), edits.end(self.end)
+        # An empty span stays one.
+        end = edits.end(self.end) if self.end > self.start else edits.start(self.end)
+        self.start, self.end = edits.start(self.start), end
 
     def put_back(self, utterance: str) -> None:
         """The value and span as they are now."""
@@ -89,7 +91,11 @@ class Row:
         found = {id(cell): look(finder, cell) for cell in self.cells}
         utterance = self._plain.get("utterance")
         if utterance is not None:
-            found[id(utterance)] += self._of_slots(finder, utterance.text)
+            of_slots = self._of_slots(finder, utterance.text)
+            # A hypothesis that says the same has to go on saying the same.
+            for cell in self.cells:
+                if cell.text == utterance.text:
+                    found[id(cell)] += of_slots
         values: dict[str, tuple[str, float]] = {}
         for cell in self.cells:
             values |= values_of(cell.text, found[id(cell)])
