@@ -18,7 +18,8 @@ def _words(*words: str) -> re.Pattern[str]:
 PHONE: Final = _words(
     "(?:tele|cell|smart)?phones?", "tel", "mobile", "mob", "cell", "call(?:ed|ing|back)?", "callback", "dial", "sms",
     "fax", "whatsapp", "reach", "hotline", "text me", "my number", "handy(?:nummer)?", "telefon(?:nummer)?",
-    "mobil(?:nummer)?", "anrufen", "rufnummer", "téléphone", "portable", "teléfono", "móvil", "celular",
+    "mobil(?:nummer)?", "anrufen", "ruft?", "rückruf", "erreich\\w+", "rufnummer",
+    "téléphone", "portable", "teléfono", "móvil", "celular",
 )  # fmt: skip
 NO_PHONE: Final = _words(
     "orders?", "order number", "invoice", "ticket", "booking", "reservation", "reference", "ref", "tracking",
@@ -33,14 +34,14 @@ ADDRESS: Final = _words(
 ADDRESS_NAMES: Final = _words("address", "street", "adresse", "anschrift", "straße", "strasse", "rue", "calle")
 # Before a number these say that it belongs to them, and after a street that it is a crossing: no house stands there.
 NO_HOUSE: Final = re.compile(
-    r"(?:number|no\.?|door|bay|gate|platform|track|exit|level|floor|route|bus|line|room|terminal|stop|page|step|size"
+    r"(?<!\w)(?:number|no\.?|door|bay|gate|platform|track|exit|level|floor|route|bus|line|room|terminal|stop|page|step|size"
     r"|top|version|chapter|section|highway|interstate|past|til|until|before|around|about|over|under|nearly)\s*$",
     re.IGNORECASE,
 )
 CROSSING: Final = re.compile(r"\s*(?:and|at|&|near|opposite|und|et)\s", re.IGNORECASE)
 SSN: Final = _words("social", "security", "ssns?", "ss#?")
 VERSION: Final = re.compile(
-    r"(?:version|release|build|firmware|driver|section|chapter|clause|ver|v)[\s.:#]*$", re.IGNORECASE
+    r"(?<!\w)(?:version|release|build|firmware|driver|section|chapter|clause|ver|v)[\s.:#]*$", re.IGNORECASE
 )
 VERSIONS: Final = _words("versions?", "release", "firmware", "build", "upgrade[sd]?", "update[sd]?")
 IP: Final = _words("ip", "ipv4", "ip-?address", "server", "host", "ping", "gateway", "dns", "router", "from")

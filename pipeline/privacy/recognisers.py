@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
-from pipeline.privacy import context, streets
+from pipeline.privacy import context, spoken, streets
 from pipeline.privacy.finding import Finding
 
 Recogniser = Callable[[str, str], Iterator[Finding]]
@@ -50,6 +50,8 @@ _NO_NUMBER: Final = re.compile(
     r"|(?:1\d|20)\d{2} ?- ?(?:1\d|20)\d{2}|(?:19|20)\d{2}(?:0\d|1[0-2])[0-3]\d)(?!\d)|^\(?\d{1,4}\.\d+$"
 )
 _AREA_DIGITS: Final = 9
+# Without a country's code; the longest national numbers in use.
+_MOST_DIGITS: Final = 13
 
 
 @cache
@@ -111,6 +113,7 @@ def emails() -> Recogniser:
                 cut = _BEFORE_LOCAL.match(text[first:last], start, at - first)
                 yield Finding(first + (cut.end() if cut else start), first + end, "EMAIL_ADDRESS", score)
             at = text.find("@", at + 1)
+        yield from spoken.mails(text, hint)
 
     return find
 
@@ -135,6 +138,7 @@ def cards() -> Recogniser:
     def find(text: str, hint: str) -> Iterator[Finding]:
         for start, end, score in _spans(held, text, "CREDIT_CARD"):
             yield Finding(start, end, "CREDIT_CARD", score)
+        yield from spoken.cards(text, hint)
 
     return find
 
@@ -209,7 +213,7 @@ def phones(regions: list[str]) -> Recogniser:
     def find(text: str, hint: str) -> Iterator[Finding]:
         for start, end, score in spans(text):
             around = _PHONE_AFTER.match(text[end : end + 2]) or _PHONE_BEFORE.search(text[max(0, start - 2) : start])
-            if around or _NO_NUMBER.search(text[start:end]):
+            if around or _NO_NUMBER.search(text[start:end]) or _too_long(text[start:end]):
                 continue
             if context.beside(context.PHONE, text, start, end, hint):
                 score += 0.35
@@ -219,6 +223,7 @@ def phones(regions: list[str]) -> Recogniser:
                 score -= 0.4
             if score > 0:
                 yield Finding(start, end, "PHONE_NUMBER", min(1.0, round(score, 2)))
+        yield from spoken.numbers(text, hint)
 
     return find
 
@@ -230,6 +235,10 @@ def _form(number: str) -> float:
     if number.isdigit():
         return 0.3
     return 0.6 if sum(c.isdigit() for c in number) >= _AREA_DIGITS else 0.2
+
+
+def _too_long(number: str) -> bool:
+    return number[0] not in "+＋" and sum(c.isdigit() for c in number) > _MOST_DIGITS
 
 
 def addresses() -> Recogniser:

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.text import is_true
-from pipeline.privacy import marks, streets
+from pipeline.privacy import marks, spoken, streets
 
 # Patterns that RE2 and Python read alike. Each is wider than what the type's recogniser takes.
 SCREENS: Final[dict[str, str]] = {
-    "EMAIL_ADDRESS": r"@",
-    "PHONE_NUMBER": r"\d(?:[^0-9A-Za-z\n]{0,3}\d){6}",
-    "CREDIT_CARD": r"\d(?:[- .]?\d){13}",
+    "EMAIL_ADDRESS": rf"@|{spoken.MAIL}",
+    "PHONE_NUMBER": rf"\d(?:[^0-9A-Za-z\n]{{0,3}}\d){{6}}|{spoken.DIGITS}",
+    "CREDIT_CARD": rf"\d(?:[- .]?\d){{13}}|{spoken.DIGITS}",
     "IBAN_CODE": r"[A-Za-z]{2}\d{2}[ -]?[A-Za-z0-9]{2}",
     "IP_ADDRESS": r"\d\.\d{1,3}\.\d{1,3}\.\d|::|(?:[0-9a-fA-F]{1,4}:){7}",
     "STREET_ADDRESS": r"\d",
@@ -27,7 +27,7 @@ _COMPILED: Final = {type: re.compile(pattern, re.ASCII) for type, pattern in SCR
 _STREET: Final = re.compile(streets.KINDS)
 # No text without one of these characters passes any of the above, or is a mark; much faster than they are. A letter of
 # a JSON text may be escaped.
-_FIRST: Final = r"[@0-9{<\[]|::|\\u00"
+_FIRST: Final = rf"[@0-9{{<\[]|::|\\u00|(?i: dot | punkt )|{spoken.DIGITS}"
 _MOST: Final = "|".join([*(p for t, p in SCREENS.items() if t != "STREET_ADDRESS"), r"\\u00"])
 
 

@@ -59,12 +59,12 @@ _WEAK: Final = frozenset(
     {"place", "pl", "circle", "cir", "way", "row", "trail", "close", "drive", "court", "square", "st"}
 )
 _KIND: Final = re.compile(_TYPE, re.IGNORECASE)
-_YEAR: Final = re.compile(r"(?:1[5-9]|20)\d{2}\s")
+_YEAR: Final = re.compile(r"(?:19|20)\d{2}\s")
 
 
 def usual_case(address: str) -> bool:
     """Whether the street's name is written as names are, in capitals and small letters, and is no year's event."""
-    words = re.findall(r"[^\W\d_][\w'’-]*", address)
+    words = [w for w in re.findall(r"(?<!\w)[^\W\d_][\w'’-]*", address) if w.lower() not in ("bis", "ter")]
     kind = next((k for k, word in enumerate(words) if k and _KIND.fullmatch(word)), None)
     if kind is None or not address[0].isdigit():
         return any(word[0].isupper() and not word.isupper() for word in words)
