@@ -48,6 +48,13 @@ def test_each_type_in_a_sentence(value: str, type: str):
         ("Berliner Straße 12, 10115 Berlin", "Berliner Straße 12, 10115 Berlin"),
         ("12 bis rue de la Paix", "12 bis rue de la Paix"),
         ("PO Box 1234", "PO Box 1234"),
+        (
+            "my number is four one two five five five oh one double three",
+            "four one two five five five oh one double three",
+        ),
+        ("null eins sieben eins fünf fünf fünf zwo drei", "null eins sieben eins fünf fünf fünf zwo drei"),
+        ("mail jana dot litt at gmail dot com please", "jana dot litt at gmail dot com"),
+        (f"card {' '.join(['four', *['one'] * 15])}", " ".join(["four", *["one"] * 15])),
     ],
 )
 def test_forms(text: str, value: str):
@@ -84,6 +91,11 @@ def test_forms(text: str, value: str):
         "1,234,567.89",
         "1700000000000",
         "536 22 8726",
+        "one two three four five six seven eight",
+        "route six one c at five four two",
+        "order number four one two five five five oh one three two",
+        "look at amazon dot com",
+        "the number one two three street",
     ],
 )
 def test_what_is_none(text: str):
