@@ -6,8 +6,8 @@
 Keys: `privacy.<TYPE>.recall` (share of the values of which no letter is left), `.precision` (share of what was taken
 for the type that holds a value of it), `privacy.<TYPE>.<form>.recall`, each with `.baseline.`;
 `privacy.look_alike.<form>` (share of the sentences without a value that are redacted all the same);
-`privacy.ingest.ratio` (seconds of stage ingest with redaction to those without, on turns without a value, alternating
-in one process).
+`privacy.ingest.ratio` (processor seconds of ingest with redaction to those without, on turns without a value,
+alternating in one process).
 """
 
 from __future__ import annotations
@@ -118,7 +118,10 @@ def log(turns: int, folder: Path) -> None:
 
 
 def cost(turns: int) -> dict[str, float]:
-    """Seconds of stage ingest with and without redaction, in turn; the least of each counts."""
+    """Processor seconds of stage ingest with and without redaction, in turn; the least of each counts.
+
+    Those of the processor, as another program on the machine would tell more than what is measured.
+    """
     from pipeline.config import load
     from pipeline.jobs import ingest
     from pipeline.jobs.context import Context
@@ -133,9 +136,9 @@ def cost(turns: int) -> dict[str, float]:
         for redact in [False, True] * (PAIRS + 1):
             config = load(None, [f"privacy.redact={str(redact).lower()}"])
             context = Context(Workspace(str(folder / "out")), config, progress=Progress(io.StringIO()))
-            begin = time.perf_counter()
+            begin = time.process_time()
             ingest.run(context, str(folder / "in"), "canonical")
-            seconds[redact].append(time.perf_counter() - begin)
+            seconds[redact].append(time.process_time() - begin)
     # The first pair warms up.
     with_it, without = (min(seconds[redact][1:]) for redact in (True, False))
     return {

@@ -62,8 +62,7 @@ class Finder:
         if not types:
             return []
         seen = marks.blanked(text, marks.spans(text))
-        regions = self._options.phone_regions
-        return self._kept((f for t in types for f in recogniser(t, regions)(seen, hint)), text)
+        return self._kept((f for t in types for f in recogniser(t, self._options)(seen, hint)), text)
 
     def _kept(self, findings: Iterable[Finding], text: str) -> list[Finding]:
         """Those that reach their threshold, less what lies in a mark, as spans that do not overlap."""

@@ -8,6 +8,7 @@ here. Presidio takes seconds to import, so that happens when the first text need
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import re
 import threading
@@ -17,6 +18,7 @@ from typing import Any, Final
 
 from pipeline.privacy import context, spoken, streets
 from pipeline.privacy.finding import Finding
+from pipeline.privacy.options import PrivacyOptions
 
 Recogniser = Callable[[str, str], Iterator[Finding]]
 
@@ -49,6 +51,9 @@ _NO_NUMBER: Final = re.compile(
     r"(?<!\d)(?:(?:1[5-9]|20)\d{2}[-/.](?:0?\d|1[0-2])[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:1[5-9]|20)\d{2}"
     r"|(?:1\d|20)\d{2} ?- ?(?:1\d|20)\d{2}|(?:19|20)\d{2}(?:0\d|1[0-2])[0-3]\d)(?!\d)|^\(?\d{1,4}\.\d+$"
 )
+# Longest run that is given to the library; no number is as long.
+_RUN: Final = 60
+_PART: Final = re.compile(r"[^\s/]+")
 _AREA_DIGITS: Final = 9
 # Without a country's code; the longest national numbers in use.
 _MOST_DIGITS: Final = 13
@@ -57,6 +62,8 @@ _MOST_DIGITS: Final = 13
 @cache
 def presidio() -> Any:
     """The library's recognisers, imported when first needed."""
+    # It would quote a text that it fails on.
+    logging.getLogger("presidio-analyzer").setLevel(logging.CRITICAL)
     # One of its dependencies tells on standard error that it has no model runtime; none is wanted.
     before = os.environ.get("TRANSFORMERS_VERBOSITY")
     os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -71,15 +78,16 @@ def presidio() -> Any:
 
 
 _lock: Final = threading.Lock()
-_made: dict[tuple[str, str], Recogniser] = {}
+_made: dict[tuple[str, str, float], Recogniser] = {}
 
 
-def recogniser(type: str, phone_regions: str) -> Recogniser:
+def recogniser(type: str, options: PrivacyOptions) -> Recogniser:
     """The recogniser of a type; made once a process."""
-    key = (type, phone_regions if type == "PHONE_NUMBER" else "")
+    phone = type == "PHONE_NUMBER"
+    key = (type, options.phone_regions if phone else "", options.phone if phone else 0.0)
     with _lock:
         if key not in _made:
-            _made[key] = phones(phone_regions.split(",")) if type == "PHONE_NUMBER" else _MAKERS[type]()
+            _made[key] = phones(options.phone_regions.split(","), options.phone) if phone else _MAKERS[type]()
         return _made[key]
 
 
@@ -195,37 +203,61 @@ def addresses_of_machines() -> Recogniser:
     return find
 
 
-def phones(regions: list[str]) -> Recogniser:
-    """Phone numbers that are valid by their country's plan, scored by form and context."""
+def phones(regions: list[str], least: float) -> Recogniser:
+    """Phone numbers that are valid by their country's plan, scored by form and context.
+
+    The library takes a millisecond a run of digits, so it is not asked about one whose score cannot reach `least`.
+    """
     held = presidio().PhoneRecognizer(supported_regions=tuple(r.strip().upper() for r in regions))
 
-    def spans(text: str) -> Iterator[tuple[int, int, float]]:
-        for run in _DIGITS.finditer(text):
-            if sum(c.isdigit() for c in run.group()) < _PHONE_DIGITS:
+    def spans(text: str, hint: str) -> Iterator[tuple[int, int, float]]:
+        for begin, stop in _runs(text):
+            run = text[begin:stop]
+            digits = sum(c.isdigit() for c in _NO_NUMBER.sub("", run))
+            if stop - begin > _RUN or digits < _PHONE_DIGITS:
+                continue
+            best = 0.8 if "+" in run or "＋" in run else _form(run)
+            if best + _nearby(text, begin, stop, hint) < least:
                 continue
             # What stands beside a number tells whether it is one: a letter or a currency says no.
-            first = max(0, run.start() - 2)
-            for start, end, _ in _spans(held, text[first : run.end() + 2], "PHONE_NUMBER"):
+            first = max(0, begin - 2)
+            for start, end, _ in _spans(held, text[first : stop + 2], "PHONE_NUMBER"):
                 yield first + start, first + end, _form(text[first + start : first + end])
         for match in _LOCAL_PHONE.finditer(text):
             yield *match.span(), 0.2
 
     def find(text: str, hint: str) -> Iterator[Finding]:
-        for start, end, score in spans(text):
+        for start, end, score in spans(text, hint):
             around = _PHONE_AFTER.match(text[end : end + 2]) or _PHONE_BEFORE.search(text[max(0, start - 2) : start])
             if around or _NO_NUMBER.search(text[start:end]) or _too_long(text[start:end]):
                 continue
-            if context.beside(context.PHONE, text, start, end, hint):
-                score += 0.35
-            elif context.just_before(context.CURRENCY, text, start) or context.beside(
-                context.NO_PHONE, text, start, end, hint
-            ):
-                score -= 0.4
+            score += _nearby(text, start, end, hint)
             if score > 0:
                 yield Finding(start, end, "PHONE_NUMBER", min(1.0, round(score, 2)))
         yield from spoken.numbers(text, hint)
 
     return find
+
+
+def _runs(text: str) -> Iterator[tuple[int, int]]:
+    """Runs of digits with what stands between those of a number; a long one in parts, as the library is quadratic."""
+    for run in _DIGITS.finditer(text):
+        begin = stop = run.start()
+        parts = [run.span()] if len(run.group()) <= _RUN else [m.span() for m in _PART.finditer(text, *run.span())]
+        for first, last in parts:
+            if last - begin > _RUN:
+                yield begin, stop
+                begin = first
+            stop = last
+        yield begin, stop
+
+
+def _nearby(text: str, start: int, end: int, hint: str) -> float:
+    """What the words beside a number speak for or against its being one that is called."""
+    if context.beside(context.PHONE, text, start, end, hint):
+        return 0.35
+    money = context.just_before(context.CURRENCY, text, start)
+    return -0.4 if money or context.beside(context.NO_PHONE, text, start, end, hint) else 0.0
 
 
 def _form(number: str) -> float:

@@ -18,7 +18,7 @@ _TYPE: Final = (
     r"|parkway|pkwy|highway|hwy|trail|alley|crescent|close|mews|gardens|grove|way|row)"
 )
 _UNIT: Final = r"(?:,?\s+(?:apt|apartment|unit|suite|ste|flat|#)\.?\s*#?\w{1,5}\b)?"
-_PLACE: Final = r"(?:,?\s+[^\W\d_][\w.'’-]*(?:\s+[^\W\d_][\w.'’-]*){0,2},?\s+[A-Z]{2}\s+\d{5}(?:-\d{4})?\b)?"
+_PLACE: Final = r"(?:,?\s+[^\W\d_][\w.'’-]{0,30}(?:\s+[^\W\d_][\w.'’-]{0,30}){0,2},?\s+[A-Z]{2}\s+\d{5}(?:-\d{4})?\b)?"
 _NUMBER: Final = r"(?<![\w#$€£.,:/-])\d{1,5}[a-z]?(?:\s?[-–/]\s?\d{1,4}[a-z]?)?"
 STREETS: Final = (
     (
@@ -29,20 +29,20 @@ STREETS: Final = (
     ),
     (
         "name, number (German)",
-        r"(?<!\w)(?:[^\W\d_][\w.-]*(?:straße|strasse|str\.|gasse|allee|chaussee)|[^\W\d_]+er\s+(?:straße|strasse|str\.|allee"
-        r"|platz|weg|ring))\s*\d{1,4}(?:\s?[a-z])?\b(?:,?\s+\d{5}\s+[^\W\d_][\w-]+)?",
+        r"(?<!\w)(?:[^\W\d_][\w.-]{0,30}(?:straße|strasse|str\.|gasse|allee|chaussee)|[^\W\d_]{1,30}er\s+(?:straße|strasse|str\.|allee"
+        r"|platz|weg|ring))\s*\d{1,4}(?:\s?[a-z])?\b(?:,?\s+\d{5}\s+[^\W\d_][\w-]{1,30})?",
         0.7,
     ),
     (
         "number, kind, name (French)",
         rf"{_NUMBER}(?:\s?(?:bis|ter))?,?\s+(?:rue|avenue|boulevard|place|chemin|allée|impasse|quai)\s+"
-        r"(?:(?:de|du|des|la|le|les)\s+|de\s+la\s+|[ld]['’]){0,2}[^\W\d_][\w'’-]+(?:\s+\d{5}\s+[^\W\d_][\w-]+)?",
+        r"(?:(?:de|du|des|la|le|les)\s+|de\s+la\s+|[ld]['’]){0,2}[^\W\d_][\w'’-]{1,30}(?:\s+\d{5}\s+[^\W\d_][\w-]{1,30})?",
         0.7,
     ),
     (
         "kind, name, number (Spanish)",
-        r"(?<!\w)(?:calle|avenida|avda\.?|paseo|plaza)\s+(?:(?:de|del|la|las|los|el)\s+){0,2}[^\W\d_][\w-]+"
-        r"(?:\s+[^\W\d_][\w-]+){0,2}?,?\s+(?:n[º°.]\s*)?\d{1,4}\b",
+        r"(?<!\w)(?:calle|avenida|avda\.?|paseo|plaza)\s+(?:(?:de|del|la|las|los|el)\s+){0,2}[^\W\d_][\w-]{1,30}"
+        r"(?:\s+[^\W\d_][\w-]{1,30}){0,2}?,?\s+(?:n[º°.]\s*)?\d{1,4}\b",
         0.7,
     ),
     ("post office box", r"(?<!\w)p\.?\s?o\.?\s?box\s+\d{1,6}\b", 0.7),
