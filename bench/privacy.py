@@ -1,7 +1,7 @@
 """Redaction: recall and precision a type on a synthetic set, beside Presidio as it comes, and what it costs ingest.
 
     make bench-privacy OUT=out/privacy.json
-    python -m bench.privacy [--count 300] [--turns 200000] [--out out/privacy.json]
+    python -m bench.privacy [--count 300] [--turns 100000] [--out out/privacy.json]
 
 Keys: `privacy.<TYPE>.recall` (share of the values of which no letter is left), `.precision` (share of what was taken
 for the type that holds a value of it), `privacy.<TYPE>.<form>.recall`, each with `.baseline.`;
@@ -164,7 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=300, help="sentences a form")
     parser.add_argument(
-        "--turns", type=int, default=200_000, help="turns of the log that the cost is measured on; 0 = not"
+        "--turns", type=int, default=100_000, help="turns of the log that the cost is measured on; 0 = not"
     )
     parser.add_argument("--out", default="out/privacy.json")
     arguments = parser.parse_args()
