@@ -138,10 +138,11 @@ def _word(text: str, at: int) -> tuple[int, int]:
 
 def cards() -> Recogniser:
     """Payment cards: an issuer's number with a right checksum."""
+    library = presidio()
     from presidio_analyzer import Pattern
 
     patterns = [Pattern(f"card {k}", regex, 0.3) for k, regex in enumerate(_CARDS)]
-    held = presidio().CreditCardRecognizer(patterns=patterns)
+    held = library.CreditCardRecognizer(patterns=patterns)
 
     def find(text: str, hint: str) -> Iterator[Finding]:
         for start, end, score in _spans(held, text, "CREDIT_CARD"):
@@ -155,10 +156,9 @@ def ibans() -> Recogniser:
     """IBANs in any letter case. Presidio's pattern takes a word that follows for a part of the number, and then finds
     nothing; here the country's own form says where the number ends.
     """
+    held = presidio().IbanRecognizer()
     import regex
     from presidio_analyzer.predefined_recognizers.generic.iban_patterns import regex_per_country
-
-    held = presidio().IbanRecognizer()
 
     def find(text: str, hint: str) -> Iterator[Finding]:
         for match in _IBAN.finditer(text):
@@ -275,6 +275,7 @@ def _too_long(number: str) -> bool:
 
 def addresses() -> Recogniser:
     """Street addresses: a house number with a street's name."""
+    presidio()
     from presidio_analyzer import Pattern, PatternRecognizer
 
     held = PatternRecognizer(
