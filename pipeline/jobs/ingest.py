@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Final
 
 import apache_beam as beam
@@ -26,14 +27,16 @@ from pipeline.jobs.beside import (
     under_names_now,
 )
 from pipeline.jobs.context import Context, write_counts, write_one
+from pipeline.privacy import Redactor
+from pipeline.privacy.sample import lowest
 from pipeline.readers.stream import COMPRESSIONS
 from pipeline.transforms.admit import Admission
 from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
-from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, RENAMED, TURNS, ReadFiles
+from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, REDACTIONS, RENAMED, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
 from pipeline.transforms.write import bucket_path, write_bucket
 from pipeline.workspace import Workspace
-from schemas import ADVICE, INPUT, TURN, Reason
+from schemas import ADVICE, INPUT, REDACTION, TURN, Reason
 from schemas import GOLD as LABELS
 from schemas import RENAMED as RENAMED_ROWS
 
@@ -61,6 +64,8 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
         If nothing matches, no usable turn was found, or a label cannot be right. The last release stays current.
     """
     reader = readers.reader(format)
+    # A plug that is none is told before anything is read.
+    Redactor(context.config.privacy)
     workspace = context.workspace
     beside = read_beside(context.config)
     found = find(pattern, reader.suffixes, workspace.out)
@@ -126,9 +131,9 @@ def _build(
         pipeline
         | beam.Create([(path, uri) for path, uri, _ in found.files], reshuffle=True)
         | "Read"
-        >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone, context.threads, admission)).with_outputs(
-            TURNS, GOLD, DEAD, INPUTS, COUNTS, RENAMED
-        )
+        >> beam.ParDo(
+            ReadFiles(format, context.config.ingest.timezone, context.threads, context.config.privacy, admission)
+        ).with_outputs(TURNS, GOLD, DEAD, INPUTS, COUNTS, REDACTIONS, RENAMED)
     )
 
     def shuffled(partition: Partition, name: str) -> Shuffle:
@@ -146,6 +151,9 @@ def _build(
         read[COUNTS],
     )
     write_counts(parts | beam.Flatten(), context, "ingest")
+    sample = partial(lowest, rows=context.config.privacy.sample_rows)
+    drawn = read[REDACTIONS] | "DrawRedactions" >> beam.CombineGlobally(sample).with_output_types(pa.Table)
+    write_one(drawn, bucket_path(table("ingest", "redactions"), 0), REDACTION)
     write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
     if admission is not None and admission.labelled is not None:
         write_one(read[RENAMED], renamed_path(context.workspace), RENAMED_ROWS)
@@ -204,7 +212,7 @@ def _finish(context: Context, found: Found, format: str, buckets: int, labels: G
             "format": format,
             "left_out": found.skipped,
             "buckets": buckets,
-            "config": {k: context.config.resolved()[k] for k in ("ingest", "ontology", "filters")},
+            "config": {k: context.config.resolved()[k] for k in ("ingest", "ontology", "filters", "privacy")},
             "given": beside.facts,
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
