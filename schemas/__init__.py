@@ -25,7 +25,7 @@ from schemas.turn import (
     TOOL_DOMAIN,
     TURN,
 )
-from schemas.view import MESSAGE, NLU, PROMPT_MESSAGE, RL, SFT
+from schemas.view import KTO, MESSAGE, NLU, PREFERENCE, PROMPT_MESSAGE, REVIEW, RL, SFT, VERL
 
 RECORDS: tuple[Record, ...] = (
     LOGGED_TURN,
@@ -40,7 +40,11 @@ RECORDS: tuple[Record, ...] = (
     EXAMPLE,
     NLU,
     SFT,
+    PREFERENCE,
+    KTO,
     RL,
+    VERL,
+    REVIEW,
     DEAD_LETTER,
     COUNT,
     INPUT,
@@ -79,15 +83,18 @@ __all__ = [
     "JUDGEMENT",
     "JUDGEMENT_SAMPLE",
     "KINDS",
+    "KTO",
     "LABEL_KINDS",
     "LOGGED_TURN",
     "MESSAGE",
     "NLU",
     "NO_DOMAIN",
     "OUTCOMES",
+    "PREFERENCE",
     "PROMPT_MESSAGE",
     "RECORDS",
     "REJECTED",
+    "REVIEW",
     "RL",
     "SAID",
     "SFT",
@@ -102,6 +109,7 @@ __all__ = [
     "TRUTH",
     "TURN",
     "TURN_SAMPLE",
+    "VERL",
     "VOTE",
     "Column",
     "Reason",
