@@ -203,7 +203,8 @@ class WriteDeadLetters(beam.DoFn):
     def process(self, shard: tuple[int, pa.Table]) -> Iterator[pa.Table]:
         """One shard."""
         number, table = shard
-        name = f"dead_letters/data/all-{number:05d}-of-{self._shards:05d}.parquet"
+        # They have no split; `all` would be one of datasets' own words.
+        name = f"dead_letters/data/log-{number:05d}-of-{self._shards:05d}.parquet"
         yield write_file(self._folder, name, by_place(table), DEAD_LETTER)
 
 

@@ -34,3 +34,11 @@ def files(path: Path, split: str) -> list[Path]:
         if named:
             return sorted(named)
     raise FileNotFoundError(f"{path}: no {split}-*.parquet or {split}*.jsonl; give a release, its rl/data, or a file")
+
+
+def wanted(row: dict[str, Any], config: Any) -> bool:
+    """Whether a row passes the filters of a `NluRepairConfig`."""
+    rate = row["solve_rate"]
+    fits = config.unknown_rate if rate is None else config.min_solve_rate <= rate <= config.max_solve_rate
+    sure = row["confidence"] >= config.min_confidence and row["support"] >= config.min_support
+    return fits and sure and (not config.domains or row["domain"] in config.domains)

@@ -10,7 +10,7 @@ import verifiers.v1 as vf
 from pydantic import Field
 
 from nlu_repair.reward import parse, score
-from nlu_repair.rows import rows
+from nlu_repair.rows import rows, wanted
 
 
 class RepairData(vf.TaskData):
@@ -95,14 +95,6 @@ class NluRepairTaskset(vf.Taskset[RepairTask, NluRepairConfig]):
             seen.add(row["key"])
             if wanted(row, self.config):
                 yield RepairTask(_data(row), self.config.task)
-
-
-def wanted(row: dict[str, Any], config: NluRepairConfig) -> bool:
-    """Whether a row passes the filters."""
-    rate = row["solve_rate"]
-    fits = config.unknown_rate if rate is None else config.min_solve_rate <= rate <= config.max_solve_rate
-    sure = row["confidence"] >= config.min_confidence and row["support"] >= config.min_support
-    return fits and sure and (not config.domains or row["domain"] in config.domains)
 
 
 def _data(row: dict[str, Any]) -> RepairData:
