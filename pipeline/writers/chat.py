@@ -121,7 +121,7 @@ def chats(parts: Sequence[Messages], n: int) -> pa.ListArray:
     """The messages of n chats in order, as lists of MESSAGE."""
     order, offsets = _ordered(parts, n)
     text = {name: _column(parts, name).take(order) for name in ("content", "name", "arguments", "call_id")}
-    call = text["name"].is_valid()
+    call = text["arguments"].is_valid()
     at = np.concatenate([[0], np.cumsum(call.to_numpy(zero_copy_only=False))])
     made = {name: text[name].filter(call) for name in ("name", "arguments", "call_id")}
     function = pa.StructArray.from_arrays([made["name"], made["arguments"]], fields=list(TOOL_CALL[2].type))

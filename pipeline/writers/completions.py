@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from features.text import flat, is_true
 from pipeline.writers.chat import AFTER_REQUEST, Messages, called, dialogs, requests, said
 from pipeline.writers.slots import interpretations
-from pipeline.writers.texts import label_text
 from schemas import LABEL_KINDS, TOOL_DOMAIN
 
 Mask = npt.NDArray[np.bool_]
@@ -92,9 +91,11 @@ def replied(examples: pa.Table, done: Done, reading: Mask, texts: pa.Array | Non
 
 def differ(examples: pa.Table) -> Mask:
     """Whether the right reply is another than what was done and found wrong, and both are known, shape (n,)."""
-    reading, right, wrong = is_reading(examples), label(examples), rejected(examples)
-    same = is_true(pc.equal(label_text(examples), interpretations(wrong.domain, wrong.intent, wrong.slots)))
+    known = is_true(flat(examples["rejected"]).is_valid()).copy()
+    held = examples.filter(pa.array(known))
+    reading, right, wrong = is_reading(held), label(held), rejected(held)
+    meant, done = (interpretations(d.domain, d.intent, d.slots) for d in (right, wrong))
+    same = is_true(pc.equal(meant, done)) & (reading | (right.is_call & wrong.is_call))
     words = ~reading & ~right.is_call & ~wrong.is_call
-    same_words = is_true(pc.equal(right.response, wrong.response))
-    either = np.where(words, same_words, same & (reading | (right.is_call & wrong.is_call)))
-    return np.asarray(~either & is_true(flat(examples["rejected"]).is_valid()), dtype=bool)
+    known[known] = ~np.where(words, is_true(pc.equal(right.response, wrong.response)), same)
+    return known

@@ -27,6 +27,9 @@ from schemas import KTO, LABEL_KINDS, NLU, PREFERENCE, REVIEW, RL, SFT, SPLITS, 
 Mask = npt.NDArray[np.bool_]
 
 _COUNT: Final = "view_rows"
+# Columns that cost most to copy.
+_NESTED: Final = ("context", "rejected", "provenance")
+_DIALOG: Final = ("context", "rejected")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class View:
         Which of them it holds, shape (n,); all, if there is none.
     label : callable, optional
         Truth value of each of its rows, shape (n,), of which a split must have both: a trainer refuses one alone.
+    nested : tuple of str
+        Which of `_NESTED` it reads.
     """
 
     record: Record
@@ -52,6 +57,7 @@ class View:
     kinds: tuple[str, ...]
     only: Callable[[pa.Table], Mask] | None = None
     label: Callable[[pa.Table], pa.Array] | None = None
+    nested: tuple[str, ...] = ()
 
     def holds(self, examples: pa.Table) -> Mask:
         """Which of EXAMPLE rows it has a row for, shape (n,)."""
@@ -64,7 +70,8 @@ class View:
     def __call__(self, examples: pa.Table) -> pa.Table:
         """The view of examples of any kind."""
         told = with_texts(examples)
-        return self.rows(filtered(told, self.holds(told)))
+        left = [name for name in _NESTED if name not in self.nested]
+        return self.rows(filtered(told.drop_columns(left), self.holds(told)))
 
 
 def filtered(table: pa.Table, mask: Mask) -> pa.Table:
@@ -86,13 +93,13 @@ def says_what(examples: pa.Table) -> Mask:
 # The first that a release has rows of is what a reader gets who names none.
 VIEWS: Final = {
     "nlu": View(NLU, nlu, LABEL_KINDS),
-    "sft": View(SFT, sft, (*LABEL_KINDS, "answer")),
-    "preference": View(PREFERENCE, preference, ("correction", "preference"), only=differ),
-    "kto": View(KTO, kto, (*LABEL_KINDS, "answer", "rejection"), only=says_what, label=labels),
+    "sft": View(SFT, sft, (*LABEL_KINDS, "answer"), nested=_DIALOG),
+    "preference": View(PREFERENCE, preference, ("correction", "preference"), only=differ, nested=_DIALOG),
+    "kto": View(KTO, kto, (*LABEL_KINDS, "answer", "rejection"), only=says_what, label=labels, nested=_DIALOG),
     # A corrected tool call is taught as a call by `sft`; rewarded as JSON it would be unlearned.
     "rl": View(RL, rl, LABEL_KINDS, only=no_tool_call),
     "verl": View(VERL, verl, LABEL_KINDS, only=no_tool_call),
-    "review": View(REVIEW, review, ("rejection",)),
+    "review": View(REVIEW, review, ("rejection",), nested=("rejected", "provenance")),
 }
 
 
@@ -101,7 +108,6 @@ def count_rows(examples: pa.Table) -> dict[str, int]:
     where both are needed.
     """
     out: dict[str, int] = {}
-    examples = with_texts(examples)
     split = strings(examples["split"])
     for name, view in VIEWS.items():
         held = view.holds(examples)
@@ -142,9 +148,3 @@ def view_rows(counts: Mapping[str, int]) -> dict[str, int]:
     """Rows that each view must have, by the counts of a stage."""
     held = rows_by_split(counts)
     return {name: sum(held[split, name] for split in SPLITS) for name in VIEWS}
-
-
-def of_release(name: str, examples: pa.Table, counts: Mapping[str, int]) -> pa.Table:
-    """The view of all examples of a release, without what is not written."""
-    left = [split for split, view in unwritten(counts) if view == name]
-    return VIEWS[name](filtered(examples, ~is_true(pc.is_in(examples["split"], value_set=pa.array(left, pa.string())))))
