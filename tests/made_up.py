@@ -9,9 +9,9 @@ import pyarrow as pa
 from golden_views import examples
 
 from pipeline.export.package import FOLDER, package
-from pipeline.transforms.shards import ShardPlan, WriteShard, examples_by_kind
+from pipeline.transforms.shards import LINEAGE, HeldBy, ShardPlan, WriteShard, by_plan, examples_by_kind
 from pipeline.writers.card import card
-from pipeline.writers.views import unwritten
+from pipeline.writers.views import rows_by_split, unwritten
 from schemas import EXAMPLE
 
 _THRESHOLD = {"value": 0.5, "wished": 0.9, "certified_at": None, "precision": None, "labels": 0, "low": None}
@@ -26,15 +26,21 @@ def many(times: int, split: str) -> pa.Table:
 
 def write_release(folder: Path, shards: int = 2) -> Path:
     """Train in some shards and test in one, with the card and the taskset, but without manifest."""
-    whole = pa.concat_tables([many(8, "train"), many(2, "test")])
+    return write_all(folder, pa.concat_tables([many(8, "train"), many(2, "test")]), shards)[0]
+
+
+def write_all(folder: Path, whole: pa.Table, shards: int) -> tuple[Path, dict[str, Any]]:
+    """A release of these examples, and of its manifest what views are proved by."""
     counts = examples_by_kind(whole)
-    plan = ShardPlan({"train": shards, "test": 1})
-    write = WriteShard(str(folder), plan, left_out=frozenset(unwritten(counts)))
-    place = pa.array(plan(whole))
     files: dict[str, Any] = {}
-    for number in range(shards + 1):
-        for told in write.process((number, whole.filter(pa.compute.equal(place, number)))):
-            files |= {f["path"]: f for f in told.to_pylist()}
+    base = ShardPlan({"train": shards, "test": 1})
+    for views, plan in by_plan(base, rows_by_split(counts)).items():
+        held = whole if LINEAGE in views else next(HeldBy(plan, views).process(whole))
+        place = pa.array(plan(held))
+        write = WriteShard(str(folder), plan, views, frozenset(unwritten(counts)))
+        for number in range(sum(plan.shards.values())):
+            for told in write.process((number, held.filter(pa.compute.equal(place, number)))):
+                files |= {f["path"]: f for f in told.to_pylist()}
     manifest = {
         "release_id": "0123456789abcdef" * 4,
         "window": {"first": "2026-03-01", "last": "2026-03-02"},
@@ -48,4 +54,4 @@ def write_release(folder: Path, shards: int = 2) -> Path:
     for name, data in documents.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
-    return folder
+    return folder, manifest
