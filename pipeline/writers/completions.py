@@ -89,13 +89,21 @@ def replied(examples: pa.Table, done: Done, reading: Mask, texts: pa.Array | Non
     ]
 
 
+def says_something(done: Done, reading: Mask) -> Mask:
+    """Whether a reply can be made of it: an intent or a tool is named, or words were said, shape (n,)."""
+    named = is_true(pc.not_equal(done.intent.fill_null(""), ""))
+    worded = is_true(pc.not_equal(pc.utf8_trim_whitespace(done.response.fill_null("")), ""))
+    return np.where(reading | done.is_call, named, worded)
+
+
 def differ(examples: pa.Table) -> Mask:
-    """Whether the right reply is another than what was done and found wrong, and both are known, shape (n,)."""
+    """Whether what was done and found wrong is known, and another reply than the right one, shape (n,)."""
     known = is_true(flat(examples["rejected"]).is_valid()).copy()
     held = examples.filter(pa.array(known))
     reading, right, wrong = is_reading(held), label(held), rejected(held)
     meant, done = (interpretations(d.domain, d.intent, d.slots) for d in (right, wrong))
     same = is_true(pc.equal(meant, done)) & (reading | (right.is_call & wrong.is_call))
     words = ~reading & ~right.is_call & ~wrong.is_call
-    known[known] = ~np.where(words, is_true(pc.equal(right.response, wrong.response)), same)
+    same = np.where(words, is_true(pc.equal(right.response, wrong.response)), same)
+    known[known] = ~same & says_something(wrong, reading)
     return known

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import strings
-from features.text import flat, is_true
-from pipeline.writers.completions import differ
+from features.text import is_true
+from pipeline.writers.completions import differ, is_reading, rejected, says_something
 from pipeline.writers.kto import kto, labels
 from pipeline.writers.nlu import nlu
 from pipeline.writers.preference import preference
@@ -86,7 +86,7 @@ def no_tool_call(examples: pa.Table) -> Mask:
 
 def says_what(examples: pa.Table) -> Mask:
     """Rejections that say what was rejected, and all rows of other kinds, shape (n,)."""
-    known = is_true(flat(examples["rejected"]).is_valid())
+    known = says_something(rejected(examples), is_reading(examples))
     return np.asarray(known | is_true(labels(examples)), dtype=bool)
 
 

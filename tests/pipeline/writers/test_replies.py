@@ -80,19 +80,20 @@ def test_a_reading_without_a_response_is_preferred_as_json():
     assert [json.loads(reply(made[side]))["intent"] for side in ("chosen", "rejected")] == ["i", "j"]
 
 
-@pytest.mark.parametrize("view", ["preference", "kto"])
-def test_a_reply_of_nothing_is_refused_with_the_example(view: str):
-    held = {
-        "preference": preference("e7", "yes", wrong(response=" ")),
-        "kto": rejection("e7", wrong(response="\n")),
-    }[view]
-    with pytest.raises(GateError, match=f"{view}: example e7: message 1 of role assistant holds nothing"):
-        VIEWS[view](table(held))
+@pytest.mark.parametrize("nothing", [wrong(response=" "), wrong(), wrong("d"), wrong("tool", None), wrong("tool", "")])
+def test_what_holds_nothing_is_no_reply_to_learn_from(nothing: dict[str, Any]):
+    held = table(preference("a", "yes", nothing), rejection("b", nothing), example("c", rejected=wrong(response="hm")))
+    assert VIEWS["preference"](held).num_rows == 0
+    assert VIEWS["kto"](held)["id"].to_pylist() == ["c"] and VIEWS["review"](held)["id"].to_pylist() == ["b"]
 
 
-def test_a_tool_call_without_a_name_is_refused():
+def test_a_right_reply_of_nothing_is_refused_with_the_example():
+    with pytest.raises(GateError, match="preference: example e7: message 1 of role assistant holds nothing"):
+        VIEWS["preference"](table(preference("e7", " ", wrong(response="no"))))
+    with pytest.raises(GateError, match="kto: example e7: message 1 of role assistant holds nothing"):
+        VIEWS["kto"](table(answer("e7", "hi", None)))
     with pytest.raises(GateError, match="kto: example e7: message 1 holds a malformed tool call"):
-        VIEWS["kto"](table(rejection("e7", wrong("tool", None))))
+        VIEWS["kto"](table(answer("e7", "hi", None, domain="tool")))
 
 
 def test_kto_shows_what_is_right_as_true_and_what_was_rejected_as_false():
