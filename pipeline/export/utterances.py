@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ import pyarrow as pa
 COLUMNS: Final = ("id", "text", "domain", "intent", "slots", "tokens", "ner_tags", "locale")
 # A locale that was not logged, by BCP 47.
 UNKNOWN_LOCALE: Final = "und"
+# What stands in no locale's tag, and must not in the name of a file.
+_NO_TAG: Final = re.compile(r"[^0-9A-Za-z_-]+")
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def utterances(table: pa.Table, told: Counter[str]) -> list[Utterance]:
             row["text"],
             labels[row["domain"], row["intent"]],
             row["domain"],
-            row["locale"] or UNKNOWN_LOCALE,
+            _NO_TAG.sub("_", row["locale"] or UNKNOWN_LOCALE),
             tuple(spans(json.loads(row["slots"]), told)),
             tuple(row["tokens"]),
             tuple(row["ner_tags"]),

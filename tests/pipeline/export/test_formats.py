@@ -219,6 +219,14 @@ def test_names_are_made_to_fit_and_stay_apart():
     assert sorted(fitted(["abcd", "abce", "\u05d0"], "[^a-z]", 3).values()) == ["_", "a_2", "abc"]
 
 
+def test_a_locale_of_any_text_names_no_file_elsewhere():
+    held, told = rows(ROWS[0], locale="../../etc/x")
+    for files in (massive.write(held, told, "train"), dialogflow_cx.write(held, told)):
+        assert [name for name in files if ".." in name] == [] and any("_etc_x" in name for name in files)
+    with zipfile.ZipFile(io.BytesIO(lex_v2.write(held, told)["afterword.zip"])) as archive:
+        assert not any(".." in name for name in archive.namelist())
+
+
 CHARACTERS = st.sampled_from(list("ab []{}():\"\\-#'\u0308\u05d0\U0001f600\n\t\u2028"))
 TEXT = st.text(CHARACTERS, min_size=1, max_size=14).filter(lambda t: t.strip() != "")
 SLOT = st.builds(slot, st.sampled_from(["n", "m o", "k:]"]), TEXT, st.integers(0, 8), st.integers(1, 14))
