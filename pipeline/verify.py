@@ -276,7 +276,7 @@ def _shard_views(
         if own not in manifest["files"]:
             others[name] = [made]
         elif not made.equals(_read(folder, own, view.record)):
-            raise VerifyError(f"{own}: not the view of the examples in lineage")
+            raise VerifyError(f"{name}: not the view of the examples in lineage ({own})")
     return count_rows(lineage), others
 
 

@@ -45,13 +45,15 @@ def rewrite(release: tuple[str, dict[str, Any]], view: str, change: Callable[[pa
 @pytest.mark.parametrize("view", ["kto", "sft", "review", "preference"])
 def test_a_row_that_is_gone_is_found(release: tuple[str, dict[str, Any]], view: str):
     rewrite(release, view, lambda t: t.slice(1))
-    with pytest.raises(VerifyError, match=rf"{view}\S*: not the view of the examples in lineage"):
+    with pytest.raises(VerifyError, match=f"{view}: not the view of the examples in lineage"):
         _views(*release)
 
 
 def test_a_row_in_another_place_of_its_shard_is_found(release: tuple[str, dict[str, Any]]):
     rewrite(release, "kto", lambda t: pa.concat_tables([t.slice(1), t.slice(0, 1)]))
-    with pytest.raises(VerifyError, match=r"kto/data/train-00000-of-00003\.parquet: not the view"):
+    with pytest.raises(
+        VerifyError, match=r"in lineage .*kto/data/train-00000-of-00003"
+    ):
         _views(*release)
 
 
