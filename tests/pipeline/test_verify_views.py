@@ -51,9 +51,7 @@ def test_a_row_that_is_gone_is_found(release: tuple[str, dict[str, Any]], view: 
 
 def test_a_row_in_another_place_of_its_shard_is_found(release: tuple[str, dict[str, Any]]):
     rewrite(release, "kto", lambda t: pa.concat_tables([t.slice(1), t.slice(0, 1)]))
-    with pytest.raises(
-        VerifyError, match=r"in lineage .*kto/data/train-00000-of-00003"
-    ):
+    with pytest.raises(VerifyError, match=r"in lineage .*kto/data/train-00000-of-00003"):
         _views(*release)
 
 
