@@ -6,6 +6,8 @@ import argparse
 
 from pipeline.stages import STAGES, SUMMARIES
 
+EXPORTS = ("rasa", "clu", "lex-v2", "dialogflow-cx", "jointbert", "massive", "hf", "verifiers")
+
 
 def parser() -> argparse.ArgumentParser:
     """All commands; which one was given is `command`."""
@@ -36,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     _explains(commands.add_parser("explain", help="why a turn or an example is what it is"))
     _audits(commands.add_parser("audit", help="draw turns for people to judge, and read what they say"))
     _evaluates(commands.add_parser("evaluate", help="hold a release or a model against labels of people"))
+    _exports(commands.add_parser("export", help="write a release for a classical NLU trainer or an RL environment"))
     return root
 
 
@@ -136,4 +139,13 @@ def _evaluates(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
     which.add_argument("--model", metavar="FILE", help="a models.json that judges the turns anew, instead of a release")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+
+
+def _exports(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="PATH", help="output folder of a run")
+    parser.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
+    parser.add_argument("--format", required=True, choices=EXPORTS, help="whose form; docs/views.md says more")
+    parser.add_argument("--to", required=True, metavar="FOLDER", help="new or empty folder")
+    parser.add_argument("--split", choices=("train", "test"), default="train", help="(%(default)s)")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")

@@ -5,6 +5,7 @@
     afterword explain ID --out out/
     afterword audit --out out/ [--read ANSWERS ...]
     afterword evaluate --out out/ --gold LABELS
+    afterword export --out out/ --format rasa --to nlu/
     afterword simulate --out made/
 
 Exit codes are in docs/cli.md.
@@ -232,6 +233,17 @@ def _evaluate(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     return 0
 
 
+def _export(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from pipeline import storage
+    from pipeline.export.job import export
+    from pipeline.export.render import render
+
+    out, to = arguments.out.rstrip("/") or "/", arguments.to.rstrip("/") or "/"
+    told = export(out, arguments.release, arguments.format, to, arguments.split)
+    print(storage.readable_json(told).decode().rstrip() if arguments.json else render(told, to))
+    return 0
+
+
 # Every other command is a stage.
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace, list[str]], int]]] = {
     "run": _run,
@@ -240,6 +252,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace, list[str]], int]]] = {
     "explain": _explain,
     "audit": _audit,
     "evaluate": _evaluate,
+    "export": _export,
 }
 
 

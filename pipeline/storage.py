@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-# About 64 MB of our rows; readers of a row group hold it whole.
-ROW_GROUP_ROWS: Final = 100_000
+# Readers of a row group hold it whole; one of few rows costs more in its footer than it holds.
+ROW_GROUP_BYTES: Final = 64 << 20
 _TEMPORARY: Final = ".tmp-"
+_LENGTH_BYTES: Final = 4
 
 
 def is_local(path: str) -> bool:
@@ -101,10 +103,32 @@ def encode(table: pa.Table) -> bytes:
     """A table as Parquet: zstd, page index, no metadata that varies; the same bytes for the same table."""
     sink = io.BytesIO()
     bare = table.replace_schema_metadata(None).combine_chunks()
-    pq.write_table(
-        bare, sink, compression="zstd", row_group_size=ROW_GROUP_ROWS, write_page_index=True, store_schema=False
-    )
+    rows = max(1, bare.num_rows * ROW_GROUP_BYTES // max(content_bytes(bare), 1))
+    pq.write_table(bare, sink, compression="zstd", row_group_size=rows, write_page_index=True, store_schema=False)
     return sink.getvalue()
+
+
+def content_bytes(table: pa.Table) -> int:
+    """Bytes that a table's values take before compression, whatever the buffers that they lie in."""
+    return sum(_value_bytes(column) for column in table.columns)
+
+
+def _value_bytes(values: pa.Array | pa.ChunkedArray) -> int:
+    """The same of one column: texts with 4 bytes of length, lists with 4 a row, everything else by its width."""
+    kind = values.type
+    if isinstance(values, pa.ChunkedArray):
+        return sum(_value_bytes(chunk) for chunk in values.chunks)
+    if pa.types.is_dictionary(kind):
+        return _value_bytes(values.dictionary_decode())
+    if pa.types.is_struct(kind):
+        return sum(_value_bytes(pc.struct_field(values, [k])) for k in range(kind.num_fields))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _LENGTH_BYTES * len(values) + _value_bytes(values.flatten())
+    if pa.types.is_null(kind):
+        return 0
+    if pa.types.is_primitive(kind):
+        return len(values) * max(1, kind.bit_width // 8)
+    return _LENGTH_BYTES * len(values) + (pc.sum(pc.binary_length(values)).as_py() or 0)
 
 
 def write_table(path: str, table: pa.Table) -> None:

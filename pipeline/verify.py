@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline import manifest as manifests
 from pipeline import storage
@@ -13,7 +16,8 @@ from pipeline.curation.proof import prove_left_out, prove_split
 from pipeline.errors import GateError, VerifyError
 from pipeline.gates.proof import prove_gates, prove_quarantine
 from pipeline.thresholds import highest, lowest, of_domain
-from pipeline.writers.views import VIEWS, view_rows
+from pipeline.writers.texts import with_texts
+from pipeline.writers.views import VIEWS, count_rows, unwritten, view_rows
 from schemas import DEAD_LETTER, EXAMPLE, LABEL_KINDS, LEAST_USERS, LEFT_OUT, LeftOutReason, Record
 
 # Of every table that a release may hold.
@@ -25,6 +29,8 @@ RECORDS: Final[dict[str, Record]] = {
 }
 # Probabilities are rounded to six places, and so is their mean.
 _ROUNDING: Final = 1e-6
+# Shards that are proved at once; each is held whole, with its views.
+_THREADS: Final = 2
 
 
 def verify(folder: str) -> list[str]:
@@ -149,8 +155,7 @@ def _gates(folder: str, manifest: dict[str, Any]) -> str:
 def _examples(folder: str, manifest: dict[str, Any]) -> str:
     """Lineage: unique ids, support is met, no turn is in two splits."""
     lineage = _view(folder, manifest, "lineage", EXAMPLE)
-    ids = lineage["example_id"].to_pylist()
-    if len(set(ids)) != len(ids):
+    if pc.count_distinct(lineage["example_id"]).as_py() != lineage.num_rows:
         raise VerifyError("lineage: an example id occurs twice")
     options = manifest["identity"]["config"]["curate"]
     low = [e for e in lineage.select(["example_id", "kind", "support", "agreement"]).to_pylist() if _is_low(e, options)]
@@ -159,13 +164,23 @@ def _examples(folder: str, manifest: dict[str, Any]) -> str:
             f"lineage: {low[0]['example_id']} has support {low[0]['support']} and agreement "
             f"{low[0]['agreement']}, under the minimum"
         )
-    owner: dict[str, str] = {}
-    columns = (lineage[c].to_pylist() for c in ("split", "provenance", "context"))
-    for split, provenance, context in zip(*columns, strict=True):
-        for turn in (*provenance["turn_ids"], *(t["turn_id"] for t in context or [])):
-            if owner.setdefault(turn, split) != split:
-                raise VerifyError(f"lineage: turn {turn} stands in two splits")
-    return f"{len(ids):,} examples are unique, traceable, supported, and no turn is on two sides of the split"
+    turn = _turn_in_two_splits(lineage)
+    if turn is not None:
+        raise VerifyError(f"lineage: turn {turn} stands in two splits")
+    return f"{lineage.num_rows:,} examples are unique, traceable, supported, and no turn is on two sides of the split"
+
+
+def _turn_in_two_splits(lineage: pa.Table) -> str | None:
+    """The first turn by id that is behind an example, or stands before one, in more than one split."""
+    turns, splits = [], []
+    for chunk in lineage.select(["split", "provenance", "context"]).to_batches():
+        behind, before = pc.struct_field(chunk["provenance"], "turn_ids"), chunk["context"]
+        turns += [behind.flatten(), before.flatten().field("turn_id")]
+        splits += [chunk["split"].take(pc.list_parent_indices(lists)) for lists in (behind, before)]
+    pairs = pa.table({"turn": pa.chunked_array(turns, pa.string()), "split": pa.chunked_array(splits, pa.string())})
+    found = pairs.group_by("turn").aggregate([("split", "min"), ("split", "max")])
+    two = found.filter(pc.not_equal(found["split_min"], found["split_max"]))["turn"]
+    return pc.min(two).as_py() if len(two) else None
 
 
 def _is_low(example: dict[str, Any], options: dict[str, Any]) -> bool:
@@ -238,19 +253,51 @@ def _context_fault(context: list[dict[str, Any]], thresholds: dict[str, Any], op
 
 
 def _views(folder: str, manifest: dict[str, Any]) -> str:
-    """Every view follows from the lineage."""
-    lineage = _view(folder, manifest, "lineage", EXAMPLE).sort_by("example_id")
+    """Every view follows from the lineage, shard by shard: no more than a shard and the smaller views are held."""
+    shards = [path for path in manifest["files"] if path.startswith("lineage/data/")]
+    left = set(unwritten(manifest["counts"]["release"]))
+    with ThreadPoolExecutor(_THREADS) as threads:
+        proved = list(threads.map(lambda path: _shard_views(folder, manifest, path, left), shards))
+    counts = sum((Counter(counted) for counted, _ in proved), Counter())
+    told = {k: n for k, n in manifest["counts"]["release"].items() if k.startswith("view_rows.") and n}
+    if dict(counts) != told:
+        raise VerifyError(f"{folder}: rows by split and view {told}, the examples in lineage say {dict(counts)}")
     rows = []
     for name, view in VIEWS.items():
-        held = _view(folder, manifest, name, view.record).sort_by(view.record.key[0])
+        # A view of few rows lies in fewer shards than its examples.
+        made = [table for _, others in proved for table in others.get(name, ())]
+        paths = [p for p in _paths(manifest, name) if p.replace(f"{name}/", "lineage/", 1) not in manifest["files"]]
+        held = [_read(folder, path, view.record) for path in paths]
+        key = view.record.key[0]
+        whole = (pa.concat_tables([view.record.empty(), *tables]).sort_by(key) for tables in (made, held))
+        if not next(whole).equals(next(whole)):
+            raise VerifyError(f"{name}: not the view of the examples in lineage")
+        rows.append(f"{name} {sum(manifest['files'][p]['rows'] for p in _paths(manifest, name)):,}")
+    return f"every view is that of its examples: {', '.join(rows)} rows"
+
+
+def _shard_views(
+    folder: str, manifest: dict[str, Any], path: str, left: set[tuple[str, str]]
+) -> tuple[dict[str, int], dict[str, list[pa.Table]]]:
+    """Rows by view of a shard of the lineage, and the rows of views that have no shard of its name; others are the
+    same.
+    """
+    lineage = with_texts(_read(folder, path, EXAMPLE))
+    split = path.rsplit("/", 1)[-1].split("-")[0]
+    others: dict[str, list[pa.Table]] = {}
+    for name, view in VIEWS.items():
+        if (split, name) in left:
+            continue
+        own = path.replace("lineage/", f"{name}/", 1)
         try:
-            same = view(lineage).equals(held)
+            made = view(lineage)
         except GateError as error:
             raise VerifyError(f"{name}: cannot be made from the examples in lineage ({error})") from None
-        if not same:
-            raise VerifyError(f"{name}: not the view of the examples in lineage")
-        rows.append(f"{name} {held.num_rows:,}")
-    return f"every view is that of its examples: {', '.join(rows)} rows"
+        if own not in manifest["files"]:
+            others[name] = [made]
+        elif not made.equals(_read(folder, own, view.record)):
+            raise VerifyError(f"{name}: not the view of the examples in lineage ({own})")
+    return count_rows(lineage), others
 
 
 PROOFS: Final[tuple[Callable[[str, dict[str, Any]], str], ...]] = (
@@ -268,8 +315,12 @@ PROOFS: Final[tuple[Callable[[str, dict[str, Any]], str], ...]] = (
 
 
 def _view(folder: str, manifest: dict[str, Any], view: str, record: Record) -> pa.Table:
-    paths = [p for p in manifest["files"] if p.startswith(f"{view}/data/")]
+    paths = _paths(manifest, view)
     return pa.concat_tables([_read(folder, p, record) for p in paths]) if paths else record.empty()
+
+
+def _paths(manifest: dict[str, Any], view: str) -> list[str]:
+    return [path for path in manifest["files"] if path.startswith(f"{view}/data/")]
 
 
 def _read(folder: str, path: str, record: Record) -> pa.Table:

@@ -28,7 +28,7 @@ from schemas.turn import (
     TOOL_DOMAIN,
     TURN,
 )
-from schemas.view import MESSAGE, NLU, PROMPT_MESSAGE, RL, SFT
+from schemas.view import KTO, MESSAGE, NLU, PREFERENCE, PROMPT_MESSAGE, REVIEW, RL, SFT, VERL
 
 RECORDS: tuple[Record, ...] = (
     LOGGED_TURN,
@@ -46,7 +46,11 @@ RECORDS: tuple[Record, ...] = (
     TRAINING_SET_DIFF,
     NLU,
     SFT,
+    PREFERENCE,
+    KTO,
     RL,
+    VERL,
+    REVIEW,
     DEAD_LETTER,
     COUNT,
     INPUT,
@@ -90,6 +94,7 @@ __all__ = [
     "JUDGEMENT_SAMPLE",
     "KINDS",
     "KNOWN",
+    "KTO",
     "LABEL_KINDS",
     "LEAST_USERS",
     "LEFT_OUT",
@@ -99,11 +104,13 @@ __all__ = [
     "NLU",
     "NO_DOMAIN",
     "OUTCOMES",
+    "PREFERENCE",
     "PROMPT_MESSAGE",
     "RECORDS",
     "REDACTION",
     "REJECTED",
     "RENAMED",
+    "REVIEW",
     "RL",
     "SAID",
     "SFT",
@@ -120,6 +127,7 @@ __all__ = [
     "TRUTH",
     "TURN",
     "TURN_SAMPLE",
+    "VERL",
     "VOTE",
     "Column",
     "LeftOutReason",

@@ -72,6 +72,22 @@ def answer(example_id: str, utterance: str, response: str | None, **fields: Any)
     return example(example_id, utterance=utterance, response=response, **(none | fields))
 
 
+def wrong(domain: str | None = None, intent: str | None = None, *slots: Any, response: str | None = None) -> Any:
+    """What was done and found wrong."""
+    return {"domain": domain, "intent": intent, "slots": list(slots), "response": response}
+
+
+def preference(example_id: str, chosen: str | None, rejected: Any, **fields: Any) -> dict[str, Any]:
+    """One EXAMPLE row of a preference between two answers."""
+    return answer(example_id, "who won", chosen, kind="preference", rejected=rejected, confidence=0.9, **fields)
+
+
+def rejection(example_id: str, rejected: Any, **fields: Any) -> dict[str, Any]:
+    """One EXAMPLE row of a rejection: nobody knows what was right."""
+    none = {"domain": None, "intent": None, "agreement": 1.0, "kind": "rejection", "rejected": rejected}
+    return example(example_id, **(none | fields))
+
+
 def table(*rows: dict[str, Any]) -> pa.Table:
     """EXAMPLE rows as a table."""
     return pa.Table.from_pylist(list(rows), schema=EXAMPLE.schema)
@@ -85,9 +101,23 @@ def examples() -> pa.Table:
         context_turn("weather in rome", "it is sunny in rome", "get_weather", slot("city", "rome", 11, 15)),
     ]
     return table(
-        example("correction", slots=two, blame="slots", solve_rate=0.5),
+        example("correction", slots=two, blame="slots", solve_rate=0.5, rejected=wrong("travel", "go", two[1])),
         example("no domain", utterance='say "caf\u00e9 \U0001f600"', domain=None, kind="confirmation", solve_rate=1.0),
         example("corrected tool", utterance="tomorrow", domain="tool", intent="get_weather", slots=[slot("day", "1")]),
+        example("corrected alike", rejected=wrong("travel", "go", response="going to rome")),
+        example(
+            "corrected call",
+            domain="tool",
+            intent="play",
+            rejected=wrong("tool", "stop", slot("what", "jazz"), response="stopped"),
+        ),
+        preference("preferred words", "the home team", wrong(response="it rained"), context=before[:1]),
+        preference("preferred call", None, wrong(response="no idea"), domain="tool", intent="scores"),
+        preference("preferred alike", "the home team", wrong(response="the home team")),
+        rejection("rejected reading", wrong("travel", "stay", two[0], response="staying"), blame="intent"),
+        rejection("rejected words", wrong(response="I like trains"), context=before),
+        rejection("rejected call", wrong("tool", "buy", slot("item", "rome")), context=[]),
+        rejection("rejected unknown", None, blame="none"),
         answer("in words", "and what should I wear", "a light coat", context=before),
         answer("tool", "any news", "nothing new", domain="tool", intent="list_news"),
         answer(

@@ -22,7 +22,7 @@ from features.interpretation import flatten
 from features.text import flat, is_true, normalise
 from pipeline import storage
 from pipeline.curation.rows import left_out
-from pipeline.writers.chat import interpretation as as_json
+from pipeline.writers.slots import interpretations
 from schemas import KNOWN, LABEL_KINDS, TOOL_DOMAIN, TRAINING_SET_DIFF, LeftOutReason
 from schemas.turn import INTERPRETATION, SLOT
 
@@ -210,7 +210,10 @@ def _all(labels: list[dict[str, Any]]) -> str:
 
 
 def _shown(label: dict[str, Any]) -> str:
-    return as_json(label["domain"], label["intent"], label["slots"])
+    """A label as text; few are shown, so one at a time."""
+    whole = pa.array([label], INTERPRETATION)
+    text = interpretations(*(pc.struct_field(whole, name) for name in ("domain", "intent", "slots")))
+    return str(text[0])
 
 
 @dataclass(frozen=True)

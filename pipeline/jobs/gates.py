@@ -215,7 +215,7 @@ def _write_unchanged(context: Context) -> None:
     workspace = context.workspace
     made = workspace.counts("curate")
     kept = by_outcome(made, closing=True).get("kept", 0)
-    detail = {k: n for k, n in by_outcome(made).items() if k.startswith(("examples.", "tool_calls.", "bytes."))}
+    detail = {k: n for k, n in by_outcome(made).items() if k.startswith(("examples.", "view_rows.", "bytes."))}
     table = counts("release", {"in": kept, "kept": kept, "quarantined": 0}, detail)
     storage.write_table(storage.join(workspace.stage("release"), "counts.parquet"), table)
 

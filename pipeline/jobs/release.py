@@ -11,18 +11,29 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.config import parse_time
 from pipeline.errors import GateError
+from pipeline.export.package import FOLDER, package
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import gates
 from pipeline.jobs.context import Context, numbers, write_one
 from pipeline.publish import publisher
 from pipeline.transforms.ingest import Place
-from pipeline.transforms.shards import ReadBuckets, ShardPlan, WriteDeadLetters, WriteLeftOut, WriteShard, plan
+from pipeline.transforms.shards import (
+    LINEAGE,
+    HeldBy,
+    ReadBuckets,
+    ShardPlan,
+    WriteDeadLetters,
+    WriteLeftOut,
+    WriteShard,
+    by_plan,
+    plan,
+)
 from pipeline.transforms.shuffle import Shuffle
 from pipeline.verify import verify
 from pipeline.version import code_version
 from pipeline.writers import croissant, training_set_diff
 from pipeline.writers.card import card
-from pipeline.writers.views import view_rows
+from pipeline.writers.views import rows_by_split, unwritten, view_rows
 from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, TURN
 
 _COUNTED: Final = ("ingest", "signals", "label", "curate", "release")
@@ -71,7 +82,8 @@ def run(context: Context) -> str:
 def _write_shards(context: Context, passed: gates.Passed) -> list[dict[str, Any]]:
     """All views and the lineage, by Beam; gives FILE rows."""
     workspace = context.workspace
-    shards = _plan(context)
+    told = by_outcome(workspace.counts("release"))
+    shards, left_out = _plan(context, told), frozenset(unwritten(told))
     if not sum(shards.shards.values()):
         context.progress.note("release: no example passed curation; the release holds none (see curate.* options)")
         return []
@@ -81,13 +93,17 @@ def _write_shards(context: Context, passed: gates.Passed) -> list[dict[str, Any]
     def build(pipeline: beam.Pipeline) -> None:
         buckets = numbers(pipeline, workspace.bucket_numbers(passed.examples))
         examples = buckets | beam.ParDo(ReadBuckets(passed.examples, EXAMPLE))
-        shuffled = examples | Shuffle(shards, context.shuffle_mode, workspace.spill("release"))
-        written = shuffled | beam.ParDo(WriteShard(folder, shards))
-        write_one(written, path, FILE)
+        written = []
+        for k, (views, own) in enumerate(by_plan(shards, rows_by_split(told)).items()):
+            held = examples if LINEAGE in views else examples | f"Held{k}" >> beam.ParDo(HeldBy(own, views))
+            spill = storage.join(workspace.spill("release"), f"plan-{k}")
+            shuffled = held | f"Shuffle{k}" >> Shuffle(own, context.shuffle_mode, spill)
+            written.append(shuffled | f"Write{k}" >> beam.ParDo(WriteShard(folder, own, views, left_out)))
+        write_one(tuple(written) | beam.Flatten(), path, FILE)
 
     context.run(build)
     files = storage.read_table(path, FILE.schema).to_pylist()
-    expected = {**view_rows(by_outcome(workspace.counts("release"))), "lineage": passed.rows}
+    expected = {**view_rows(told), LINEAGE: passed.rows}
     written = {view: sum(f["rows"] for f in files if f["path"].startswith(f"{view}/")) for view in expected}
     if written != expected:
         raise GateError(f"stage release: rows handed on: {expected}, written: {written}; run it again")
@@ -96,8 +112,7 @@ def _write_shards(context: Context, passed: gates.Passed) -> list[dict[str, Any]
     return files
 
 
-def _plan(context: Context) -> ShardPlan:
-    counts = by_outcome(context.workspace.counts("release"))
+def _plan(context: Context, counts: dict[str, int]) -> ShardPlan:
     rows = {split: sum(n for k, n in counts.items() if k.startswith(f"examples.{split}.")) for split in SPLITS}
     sizes = {split: counts.get(f"bytes.{split}", 0) for split in SPLITS}
     return plan(rows, sizes, context.config.release.shard_bytes)
@@ -239,10 +254,12 @@ def _window(context: Context) -> dict[str, str]:
 
 
 def _documents(manifest: dict[str, Any]) -> dict[str, bytes]:
+    has_tasks = any(path.startswith("rl/data/") for path in manifest["files"])
     return {
         "README.md": card(manifest).encode(),
         croissant.NAME: storage.readable_json(croissant.croissant(manifest)),
         "gates.json": storage.readable_json(manifest["gates"]),
+        **({f"{FOLDER}/{name}": data for name, data in package().items()} if has_tasks else {}),
     }
 
 

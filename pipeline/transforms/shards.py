@@ -13,12 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
-from features.text import flat
+from features.text import flat, is_true
 from pipeline import storage, tally
 from pipeline.transforms.ingest import by_place
 from pipeline.transforms.write import bucket_path
-from pipeline.writers.views import VIEWS, tool_calls_by_kind
+from pipeline.writers.texts import with_texts
+from pipeline.writers.views import VIEWS, count_rows, filtered
 from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, Record
+
+LINEAGE: Final = "lineage"
+# With so many rows a shard the chance that one stays empty is e^-50.
+_ROWS_A_SHARD: Final = 50
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,30 @@ def plan(rows: dict[str, int], sizes: dict[str, int], shard_bytes: int) -> Shard
     shards = {}
     for split, n in rows.items():
         wanted = -(-sizes.get(split, 0) // shard_bytes)
-        # With 50 rows a shard the chance of an empty one is e^-50.
-        shards[split] = max(1, min(wanted, n // 50)) if n else 0
+        shards[split] = max(1, min(wanted, n // _ROWS_A_SHARD)) if n else 0
     return ShardPlan(shards)
+
+
+def by_plan(base: ShardPlan, rows: dict[tuple[str, str], int]) -> dict[tuple[str, ...], ShardPlan]:
+    """Which views are written by which plan: a view with few rows has fewer shards, so that none stays empty.
+
+    Parameters
+    ----------
+    base : ShardPlan
+        That of the examples, and of the lineage.
+    rows : dict
+        (split, view) to rows.
+    """
+    views: dict[tuple[int, ...], tuple[str, ...]] = {tuple(base.shards.get(s, 0) for s in SPLITS): (LINEAGE,)}
+    whole = next(iter(views))
+    for view in VIEWS:
+        most = {s: max(1, rows[s, view] // _ROWS_A_SHARD) if rows[s, view] else 0 for s in SPLITS}
+        own = tuple(min(most[s], base.shards.get(s, 0)) for s in SPLITS)
+        # A split of which a view has nothing asks for no plan.
+        sparse = any(rows[s, view] and n < base.shards[s] for s, n in zip(SPLITS, own, strict=True))
+        key = own if sparse else whole
+        views[key] = (*views.get(key, ()), view)
+    return {held: ShardPlan(dict(zip(SPLITS, key, strict=True))) for key, held in views.items()}
 
 
 # Numbers, ids, tags and offsets of a row, by rule of thumb.
@@ -94,11 +120,11 @@ def text_bytes(examples: pa.Table) -> int:
 
 
 def examples_by_kind(examples: pa.Table) -> dict[str, int]:
-    """Rows a split and kind, those of tool calls too, and bytes a split, which the number of shards follows from."""
+    """Rows a split and kind, rows a split and view, and bytes a split, which the number of shards follows from."""
     found = examples.select(["split", "kind"]).to_pandas().value_counts().items()
     detail = {f"examples.{split}.{kind}": n for (split, kind), n in found}
     sizes = {f"bytes.{s}": text_bytes(examples.filter(pc.equal(examples["split"], s))) for s in SPLITS}
-    return detail | tool_calls_by_kind(examples) | sizes
+    return detail | count_rows(examples) | sizes
 
 
 @beam.typehints.with_output_types(pa.Table)
@@ -114,24 +140,57 @@ class ReadBuckets(beam.DoFn):
 
 
 @beam.typehints.with_output_types(pa.Table)
-class WriteShard(beam.DoFn):
-    """A shard's examples to its file in every view that has any of them, and in the lineage; gives FILE rows."""
+class HeldBy(beam.DoFn):
+    """Examples to those that some views have rows for, in splits that a plan has shards for."""
 
-    def __init__(self, folder: str, plan: ShardPlan) -> None:
-        self._folder, self._plan = folder, plan
+    def __init__(self, plan: ShardPlan, views: tuple[str, ...]) -> None:
+        self._splits, self._views = pa.array(plan.first()), views
+
+    def process(self, examples: pa.Table) -> Iterator[pa.Table]:
+        """One table."""
+        held = np.any([VIEWS[view].holds(examples) for view in self._views], axis=0)
+        yield filtered(examples, held & is_true(pc.is_in(examples["split"], value_set=self._splits)))
+
+
+@beam.typehints.with_output_types(pa.Table)
+class WriteShard(beam.DoFn):
+    """A shard's examples to its file in every view that has any of them, and in the lineage; gives FILE rows.
+
+    Parameters
+    ----------
+    folder : str
+    plan : ShardPlan
+    views : tuple of str
+        The views to write; `lineage` is one of them.
+    left_out : set of (split, view)
+        What is not written; see `pipeline.writers.views.unwritten`.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        plan: ShardPlan,
+        views: tuple[str, ...] = (*VIEWS, LINEAGE),
+        left_out: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
+        self._folder, self._plan, self._views, self._left_out = folder, plan, views, left_out
 
     def process(self, shard: tuple[int, pa.Table]) -> Iterator[pa.Table]:
         """One shard."""
         number, table = shard
         examples = table.sort_by("example_id")
+        told = with_texts(examples)
         name = self._plan.name(number)
         for view, make in VIEWS.items():
-            rows = make(examples)
+            if view not in self._views or (name.split("-")[0], view) in self._left_out:
+                continue
+            rows = make(told)
             # Readers of a data set stumble over a file without rows.
             if rows.num_rows:
                 yield write_file(self._folder, f"{view}/data/{name}", rows, make.record)
-        yield write_file(self._folder, f"lineage/data/{name}", examples, EXAMPLE)
-        tally.add(examples.num_rows)
+        if LINEAGE in self._views:
+            yield write_file(self._folder, f"{LINEAGE}/data/{name}", examples, EXAMPLE)
+            tally.add(examples.num_rows)
 
 
 @beam.typehints.with_output_types(pa.Table)
@@ -144,7 +203,8 @@ class WriteDeadLetters(beam.DoFn):
     def process(self, shard: tuple[int, pa.Table]) -> Iterator[pa.Table]:
         """One shard."""
         number, table = shard
-        name = f"dead_letters/data/all-{number:05d}-of-{self._shards:05d}.parquet"
+        # They have no split; `all` would be one of datasets' own words.
+        name = f"dead_letters/data/log-{number:05d}-of-{self._shards:05d}.parquet"
         yield write_file(self._folder, name, by_place(table), DEAD_LETTER)
 
 

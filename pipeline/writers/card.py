@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.gates.quarantine import reason
 from pipeline.writers.contents import by_domain, left_out, limits
 from pipeline.writers.trust import how_sure
-from pipeline.writers.views import VIEWS
+from pipeline.writers.views import VIEWS, unwritten
 
 
 def card(manifest: dict[str, Any]) -> str:
@@ -35,7 +35,7 @@ def card(manifest: dict[str, Any]) -> str:
             if k.startswith("examples.")
         ),
         "",
-        *_views(manifest["files"]),
+        *_views(manifest["files"], released),
         *by_domain(manifest),
         *left_out(manifest),
         *how_sure(manifest),
@@ -86,10 +86,15 @@ def _front_matter(files: Iterable[str]) -> list[str]:
     return [*lines, "---", ""] if views else []
 
 
-def _views(files: dict[str, dict[str, Any]]) -> list[str]:
-    """Each view with its rows and what they are."""
+def _views(files: dict[str, dict[str, Any]], counts: dict[str, int]) -> list[str]:
+    """Each view with its rows and what they are, and what is not written of one."""
     lines = []
     for name, view in VIEWS.items():
         rows = sum(f["rows"] for path, f in files.items() if path.startswith(f"{name}/data/"))
         lines.append(f"| `{name}` | {rows:,} | {view.record.meaning} |")
-    return ["## Views", "", "| view | rows | what |", "|---|---|---|", *lines, ""]
+    left = [
+        f"- The {rows:,} rows of `{view}` in split {split} all have the same label, which its trainer refuses: "
+        "they are not written."
+        for (split, view), rows in unwritten(counts).items()
+    ]
+    return ["## Views", "", "| view | rows | what |", "|---|---|---|", *lines, "", *left, *([""] if left else [])]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from features.text import flat
+from pipeline.writers.json_text import arrays, objects, quoted
 
 _HIDDEN: Final = "subjects"
 
 
-def shown(examples: pa.Table) -> list[dict[str, Any]]:
-    """Provenance of EXAMPLE rows, one object each."""
-    return [{k: v for k, v in p.items() if k != _HIDDEN} for p in examples["provenance"].to_pylist()]
-
-
 def provenance(examples: pa.Table) -> pa.Array:
-    """The same as JSON, keys in order, shape (n,)."""
-    return pa.array([json.dumps(p, sort_keys=True, ensure_ascii=False) for p in shown(examples)], pa.string())
+    """Provenance of EXAMPLE rows as JSON objects, keys in order, shape (n,)."""
+    held = flat(examples["provenance"])
+    shown = sorted(f.name for f in held.type if f.name != _HIDDEN)
+    return objects((name, _field(held, name)) for name in shown)
+
+
+def _field(held: pa.StructArray, name: str) -> pa.Array:
+    values = pc.struct_field(held, name)
+    return arrays(values) if pa.types.is_list(values.type) else quoted(values)

@@ -6,16 +6,19 @@ tool calls: `sft` teaches them as calls, and a reward for JSON in their place wo
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
-from pipeline.writers.chat import interpretation, request
-from pipeline.writers.provenance import shown
+from features.text import flat
+from pipeline.writers.chat import prompts, requests
+from pipeline.writers.json_text import objects, quoted, scalars
+from pipeline.writers.rows import rows
+from pipeline.writers.texts import label_text, provenance_text
 from schemas import RL
 
-_INFO: Final = ("agreement", "blame", "certified")
+_INFO: Final = {"agreement": scalars, "blame": quoted, "certified": scalars}
 
 
 def rl(examples: pa.Table) -> pa.Table:
@@ -26,20 +29,19 @@ def rl(examples: pa.Table) -> pa.Table:
     examples : pyarrow.Table
         EXAMPLE rows of corrections and confirmations that are no tool calls.
     """
-    prompts = [[_plain(m) for m in request(text)] for text in examples["utterance"].to_pylist()]
-    labels = zip(*(examples[c].to_pylist() for c in ("domain", "intent", "slots")), strict=True)
-    info = [
-        json.dumps(i | {"provenance": p}, sort_keys=True, ensure_ascii=False)
-        for i, p in zip(examples.select(_INFO).to_pylist(), shown(examples), strict=True)
-    ]
+    info = objects(
+        [*((name, text(examples[name])) for name, text in _INFO.items()), ("provenance", provenance_text(examples))]
+    )
     own = {
         "key": examples["example_id"],
-        "prompt": pa.array(prompts, RL.schema.field("prompt").type),
-        "answer": pa.array([interpretation(*label) for label in labels], pa.string()),
-        "info": pa.array(info, pa.string()),
+        "prompt": request_prompts(examples),
+        "answer": label_text(examples),
+        "info": info,
     }
-    return RL.conform(pa.table([own[n] if n in own else examples[n] for n in RL.names], names=list(RL.names)))
+    return rows(RL, examples, own)
 
 
-def _plain(message: dict[str, str]) -> dict[str, str]:
-    return {"role": message["role"], "content": message["content"]}
+def request_prompts(examples: pa.Table) -> pa.ListArray:
+    """The request for each example's interpretation, as lists of PROMPT_MESSAGE."""
+    every = np.arange(examples.num_rows)
+    return prompts(requests(flat(examples["utterance"]), every), examples.num_rows)

@@ -206,10 +206,10 @@ def test_an_example_that_cannot_be_learned_is_not_published(
     out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ):
     spoiled = copy(out, tmp_path / "out")
-    monkeypatch.setattr("pipeline.writers.sft._fault", lambda messages: "message 2 holds a malformed tool call")
+    monkeypatch.setattr("pipeline.writers.check._is_object", lambda text: False)
     again = ("release", "--out", spoiled, "--set", "release.shard_bytes=99999999")
     assert afterword(*again) == 4
-    assert "message 2 holds a malformed tool call" in capsys.readouterr().err
+    assert "holds a malformed tool call. Nothing was published" in capsys.readouterr().err
     assert (spoiled / "CURRENT").read_text() == (out / "CURRENT").read_text()
 
 

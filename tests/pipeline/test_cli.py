@@ -43,6 +43,8 @@ def test_a_run_ends_with_a_release_that_is_proved(released: Path):
         "nlu",
         "sft",
         "rl",
+        "verl",
+        "taskset",
         "lineage",
         "dead_letters",
     }

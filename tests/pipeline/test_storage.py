@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline import storage
@@ -57,3 +59,26 @@ def test_what_is_not_there_can_be_removed(tmp_path: Path):
 @pytest.mark.parametrize(("path", "local"), [("out", True), ("/a/b", True), ("gs://b/o", False), ("s3://b", False)])
 def test_which_paths_are_local(path: str, local: bool):
     assert storage.is_local(path) is local
+
+
+def test_row_groups_are_sized_by_bytes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(storage, "ROW_GROUP_BYTES", 10_000)
+    long = pa.table({"text": ["x" * 996] * 100, "n": pa.array(range(100), pa.int32())})
+    held = pq.ParquetFile(io.BytesIO(storage.encode(long))).metadata
+    # 996 + 4 of length, and 4 of the number.
+    assert [held.row_group(k).num_rows for k in range(held.num_row_groups)] == [9] * 11 + [1]
+    short = pq.ParquetFile(io.BytesIO(storage.encode(pa.table({"n": list(range(1000))})))).metadata
+    assert short.num_row_groups == 1
+    huge = pq.ParquetFile(io.BytesIO(storage.encode(pa.table({"text": ["x" * 20_000] * 3})))).metadata
+    assert huge.num_row_groups == 3
+
+
+def test_the_size_of_a_table_follows_from_its_values():
+    held = {"slots": [[{"name": "a", "value": None}], [], None], "flag": [True, None, False], "none": [None] * 3}
+    table = pa.table(held)
+    # Three lists, one slot of a name and no value, and three flags.
+    assert storage.content_bytes(table) == 3 * 4 + (4 + 1) + 3
+    parts = [table.slice(0, 1), table.slice(1)]
+    assert storage.content_bytes(pa.concat_tables(parts)) == sum(map(storage.content_bytes, parts)) == 20
+    hidden = pa.StructArray.from_arrays([pa.array(["xx", "yyy"])], ["a"], mask=pa.array([True, False]))
+    assert storage.content_bytes(pa.table({"s": hidden})) == 2 * 4 + 3

@@ -246,6 +246,8 @@ def test_a_view_of_other_content_is_found_even_with_true_hashes(
 
 @pytest.mark.parametrize("view", list(VIEWS))
 def test_rows_of_a_view_that_are_gone_are_counted(release: Path, view: str):
+    if not (release / view).exists():
+        pytest.skip("this log has no rows of it")
     name = rewrite(release, view, lambda t: t.slice(1))
     edit(release, lambda m: m["files"][name].update(rows=m["files"][name]["rows"] - 1))
     refused(release, f"{view}: .* rows written, .* counted")

@@ -97,14 +97,14 @@ def test_an_example_of_corrections(repaired: Path, told: Any, text: Any):
     assert typical["same_words"]["agreement"] == held["agreement"]
     said = text(repaired, held["example_id"])
     assert "correction (users meant this" in said and f"supported by {held['support']} users" in said
-    assert len(said.splitlines()) <= 65
+    assert len(said.splitlines()) <= 68
 
 
 def test_an_example_of_confirmations_and_its_rows(released: Path, told: Any):
     held = example(released, kind="confirmation", split="test")
     found = told(released, held["example_id"])
     assert found["turns"]["kinds"] == {"confirmation": len(held["provenance"]["turn_ids"])}
-    assert [p["view"] for p in found["places"]] == ["lineage", "nlu", "rl", "sft"]
+    assert [p["view"] for p in found["places"]] == ["lineage", "nlu", "rl", "sft", "verl"]
     for place in found["places"]:
         rows = pq.read_table(Path(found["release"]["folder"]) / place["file"]).to_pylist()
         row = rows[place["row"]]

@@ -29,7 +29,7 @@ def manifest(**fields: Any) -> dict[str, Any]:
                 "nlu/data/train": 900,
                 "nlu/data/test": 100,
                 "lineage/data/train": 1300,
-                "dead_letters/data/all": 5,
+                "dead_letters/data/log": 5,
             }.items()
         },
     } | fields

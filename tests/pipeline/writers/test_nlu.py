@@ -1,23 +1,48 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from golden_views import example, slot, table
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.writers.nlu import bio, locate, nlu
+from pipeline.writers.nlu import find, nlu
 from schemas import EXAMPLE, NLU
 
 
-def slot(name: str, value: str | None, start: int | None = None, end: int | None = None) -> dict[str, Any]:
-    return {"name": name, "value": value, "start": start, "end": end}
+def row(text: str, *slots: dict[str, Any]) -> dict[str, Any]:
+    """The view's row of one example."""
+    return nlu(table(example("e", utterance=text, slots=list(slots)))).to_pylist()[0]
 
 
 def tags(text: str, *slots: dict[str, Any]) -> list[str]:
-    return bio(text, [locate(text, s) for s in slots])[1]
+    return row(text, *slots)["ner_tags"]
+
+
+def locate(text: str, given_slot: dict[str, Any]) -> dict[str, Any]:
+    return json.loads(row(text, given_slot)["slots"])[0]
+
+
+def reference(text: str, slots: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Slots with their spans, and tags, of one text: said once more, a token at a time."""
+    located = []
+    for s in slots:
+        start, end, value = s["start"], s["end"], s["value"] or ""
+        if start is None or end is None or not 0 <= start < end <= len(text):
+            found = re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE) if value else None
+            start, end = found.span() if found else (None, None)
+        located.append(s | {"start": start, "end": end})
+    marks, before = [], None
+    for token in re.finditer(r"\S+", text):
+        tagged = (k for k, s in enumerate(located) if s["name"] and s["start"] is not None)
+        hit = next((k for k in tagged if located[k]["start"] < token.end() and located[k]["end"] > token.start()), None)
+        marks.append("O" if hit is None else ("I-" if hit == before else "B-") + located[hit]["name"])
+        before = hit
+    return located, marks
 
 
 def test_a_slot_of_several_tokens_begins_once():
@@ -37,7 +62,7 @@ def test_a_span_outside_the_text_is_looked_for_anew(start: int | None, end: int 
 def test_a_value_that_does_not_stand_in_the_text_has_no_span_and_no_tag():
     found = locate("go there", slot("to", "rome"))
     assert (found["start"], found["end"]) == (None, None)
-    assert bio("go there", [found]) == (["go", "there"], ["O", "O"])
+    assert tags("go there", slot("to", "rome")) == ["O", "O"]
     assert locate("go there", slot("to", None))["start"] is None
     assert locate("go there", slot("to", ""))["start"] is None
 
@@ -74,26 +99,28 @@ def test_offsets_are_code_points():
     assert tags(text, slot("x", "\U0001f600"), slot("y", "nai\u0308ve")) == ["B-x", "B-y", "O"]
 
 
-TEXTS = st.text(st.sampled_from("ab \u0308\U0001f600\t."), max_size=12)
-
-
-@given(
-    TEXTS,
-    st.lists(
-        st.builds(slot, st.sampled_from("xy"), TEXTS, st.none() | st.integers(0, 12), st.none() | st.integers(0, 12)),
-        max_size=3,
-    ),
+TEXTS = st.text(st.sampled_from("aAb_\u0308\U0001f600\u05d0\u017f \t\u2003\x1c."), max_size=12)
+SPANS = st.none() | st.integers(-1, 12)
+SLOTS = st.lists(
+    st.builds(slot, st.none() | st.sampled_from(["x", "y", ""]), st.none() | TEXTS, SPANS, SPANS), max_size=3
 )
-def test_tokens_and_tags_go_together(text: str, slots: list[dict[str, Any]]):
-    located = [locate(text, s) for s in slots]
-    words, marks = bio(text, located)
-    assert words == text.split() and len(marks) == len(words)
-    for before, mark in zip(["O", *marks], marks, strict=False):
-        assert not mark.startswith("I-") or before[2:] == mark[2:]
-    for given_slot, found in zip(slots, located, strict=True):
-        if found["start"] is not None:
-            assert 0 <= found["start"] < found["end"] <= len(text)
-        assert (found["name"], found["value"]) == (given_slot["name"], given_slot["value"])
+
+
+@given(st.lists(st.tuples(TEXTS, SLOTS), max_size=4))
+def test_spans_and_tags_are_those_of_the_reference(rows: list[tuple[str, list[dict[str, Any]]]]):
+    held = table(*(example(str(k), utterance=text, slots=slots) for k, (text, slots) in enumerate(rows)))
+    for made, (text, slots) in zip(nlu(held).to_pylist(), rows, strict=True):
+        located, marks = reference(text, slots)
+        assert json.loads(made["slots"]) == located
+        assert made["tokens"] == text.split() and made["ner_tags"] == marks
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("a\u0308bc", "bc"), ("_rome", "rome"), ("rome2", "rome"), ("\u00e9rome", "rome")]
+)
+def test_a_part_of_a_word_is_no_place(text: str, value: str):
+    assert find(text, value) == (-1, -1) or text[find(text, value)[0] - 1] == "\u0308"
+    assert find("x rome", "rome") == (2, 6)
 
 
 def test_the_view_holds_each_example_in_its_fields():

@@ -49,5 +49,5 @@ def test_a_difficulty_that_nobody_knows_is_null():
 
 def test_keys_are_unique_and_the_schema_is_the_declared_one():
     made = VIEWS["rl"](examples())
-    assert made.schema.equals(RL.schema) and len(set(made["key"].to_pylist())) == made.num_rows == 2
+    assert made.schema.equals(RL.schema) and len(set(made["key"].to_pylist())) == made.num_rows == 3
     assert rl(EXAMPLE.empty()).schema.equals(RL.schema)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from golden_views import answer, context_turn, example, slot, table
 from hypothesis import given
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 
 from features.interpretation import flatten
 from pipeline.errors import GateError
-from pipeline.writers.chat import INSTRUCTION, interpretation
-from pipeline.writers.sft import check, sft
+from pipeline.writers.chat import INSTRUCTION
+from pipeline.writers.check import check
+from pipeline.writers.sft import sft
 from pipeline.writers.views import VIEWS
 from schemas import EXAMPLE, SFT
 
@@ -39,9 +41,11 @@ def test_a_label_is_asked_for_and_given_as_compact_json():
 
 
 def test_one_meaning_is_one_text():
-    slots = [slot("b", "2"), slot("a", "1"), slot("b", "1")]
-    assert interpretation("d", "i", slots) == interpretation("d", "i", slots[::-1])
-    assert interpretation(None, "i", None) == '{"domain":null,"intent":"i","slots":[]}'
+    slots = [slot("b", "2"), slot("a", "1"), slot("b", None), slot(None, "1")]
+    texts = [said(example("e", domain=None, intent="i", slots=s))[-1][1] for s in (slots, slots[::-1], [], None)]
+    assert texts[0] == texts[1] and texts[2] == texts[3] == '{"domain":null,"intent":"i","slots":[]}'
+    pairs = [(s["name"], s["value"]) for s in json.loads(texts[0])["slots"]]
+    assert pairs == [(None, "1"), ("a", "1"), ("b", None), ("b", "2")]
 
 
 def test_an_answer_stands_behind_the_turns_before_it():
@@ -90,6 +94,10 @@ def message(role: str, content: str | None = None, *calls: Any) -> dict[str, Any
     return {"role": role, "content": content, "tool_calls": [{"function": c} for c in calls] or None}
 
 
+def lists(*chats: list[dict[str, Any]]) -> pa.Array:
+    return pa.array(list(chats), SFT.schema.field("messages").type)
+
+
 @pytest.mark.parametrize(
     ("messages", "says"),
     [
@@ -107,8 +115,9 @@ def message(role: str, content: str | None = None, *calls: Any) -> dict[str, Any
     ],
 )
 def test_what_cannot_be_learned_is_refused_with_the_example(messages: list[Any], says: str):
+    fine = [USER, message("assistant", "x")]
     with pytest.raises(GateError, match=f"sft: example e7: {says}"):
-        check("e7", messages)
+        check("sft", pa.array(["e6", "e7"]), lists(fine, messages))
 
 
 @pytest.mark.parametrize("response", [None, "", " "])
@@ -118,8 +127,10 @@ def test_an_answer_of_nothing_is_refused(response: str | None):
 
 
 def test_messages_that_can_be_learned_pass():
-    check("e", [USER, message("assistant", "x")])
-    check("e", [USER, message("assistant", None, CALL), message("tool", "x"), message("assistant", "y")])
+    called = [USER, message("assistant", None, CALL), message("tool", "x"), message("assistant", "y")]
+    check("sft", pa.array(["e", "f"]), lists([USER, message("assistant", "x")], called))
+    check("kto", pa.array(["e"]), lists([USER]), ends="user")
+    check("sft", pa.array([], pa.string()), lists())
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -138,8 +149,6 @@ def test_the_reply_is_the_label(domain: str | None, intent: str, slots: list[dic
 
 
 def _lists(label: list[dict[str, Any]]) -> Any:
-    import pyarrow as pa
-
     from schemas import INTERPRETATION
 
     return pa.array([label], pa.list_(INTERPRETATION))

@@ -1,0 +1,54 @@
+"""MASSIVE: JSON lines a locale, slots marked `[name : text]`.
+
+The marks cannot be escaped, so a line is read back: one that comes out otherwise is left out, and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from pipeline import storage
+from pipeline.export.names import fitted
+from pipeline.export.utterances import Utterance
+
+_SLOT: Final = re.compile(r"\[(?P<name>[^\[\]]+?) : (?P<text>[^\[\]]*)\]")
+_NO_NAME: Final = r"[\[\]:\s]"
+
+
+def write(rows: Sequence[Utterance], told: Counter[str], split: str) -> dict[str, bytes]:
+    """The files, by name: `<locale>.jsonl`."""
+    names = fitted((span.name for row in rows for span in row.spans), _NO_NAME)
+    told["slots.renamed"] += sum(a != b for a, b in names.items())
+    lines: dict[str, list[bytes]] = {}
+    for row in rows:
+        marked = "".join(f"[{names[span.name]} : {text}]" if span else text for text, span in row.parts())
+        wanted = [(names[span.name], span.start, span.end) for span in row.spans]
+        if parse(marked) != (row.text, wanted):
+            told["rows.unmarkable"] += 1
+            continue
+        told["rows.written"] += 1
+        record = {
+            "id": row.id,
+            "locale": row.locale,
+            "partition": split,
+            "scenario": row.domain,
+            "intent": row.intent,
+            "utt": row.text,
+            "annot_utt": marked,
+        }
+        lines.setdefault(row.locale, []).append(storage.canonical_json(record) + b"\n")
+    return {f"{locale}.jsonl": b"".join(held) for locale, held in sorted(lines.items())}
+
+
+def parse(marked: str) -> tuple[str, list[tuple[str, int, int]]]:
+    """Text and slots (name, start, end) of a marked utterance."""
+    text, slots, at = "", [], 0
+    for match in _SLOT.finditer(marked):
+        text += marked[at : match.start()]
+        slots.append((match["name"], len(text), len(text) + len(match["text"])))
+        text += match["text"]
+        at = match.end()
+    return text + marked[at:], slots
