@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from pipeline.lifecycle import arguments as lifecycle
 from pipeline.stages import STAGES, SUMMARIES
 
 
@@ -36,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     _explains(commands.add_parser("explain", help="why a turn or an example is what it is"))
     _audits(commands.add_parser("audit", help="draw turns for people to judge, and read what they say"))
     _evaluates(commands.add_parser("evaluate", help="hold a release or a model against labels of people"))
+    lifecycle.add(commands)
     return root
 
 

@@ -6,16 +6,20 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.config import parse_time
 from pipeline.errors import PublishError, VerifyError
 
+CURRENT: Final = "CURRENT"
+# Folder of the names that single consumers follow.
+PINS: Final = "pins"
+
 
 class Publisher(Protocol):
-    """Switches CURRENT on one kind of store."""
+    """Switches CURRENT, and the names in `pins`, on one kind of store."""
 
     def current(self) -> str | None:
         """The release id that CURRENT names; None before the first release."""
@@ -23,6 +27,14 @@ class Publisher(Protocol):
 
     def publish(self, release_id: str) -> bool:
         """Switch CURRENT to a finished release; False where an interval later than the release's is current."""
+        ...
+
+    def named(self, name: str) -> str | None:
+        """The release id that a name (CURRENT, pins/NAME) stands for; None where there is none."""
+        ...
+
+    def switch(self, name: str, release_id: str | None) -> None:
+        """Let a name stand for a release, whatever it stood for; None takes the name away."""
         ...
 
 
@@ -34,7 +46,11 @@ class PosixPublisher:
 
     def current(self) -> str | None:
         """The release id that CURRENT names."""
-        path = self._out / "CURRENT"
+        return self.named(CURRENT)
+
+    def named(self, name: str) -> str | None:
+        """The release id that a name stands for."""
+        path = self._out / name
         return path.read_text(encoding="utf-8").strip() if path.exists() else None
 
     def publish(self, release_id: str) -> bool:
@@ -46,8 +62,19 @@ class PosixPublisher:
                 return True
             if now is not None and self._stands_later(now, new):
                 return False
-            storage.write_bytes(str(self._out / "CURRENT"), f"{release_id}\n".encode(), durable=True)
+            self._write(CURRENT, release_id)
         return True
+
+    def switch(self, name: str, release_id: str | None) -> None:
+        """Replace a name's file, or remove it. Two processes at once take turns."""
+        with self._lock():
+            if release_id is None:
+                (self._out / name).unlink(missing_ok=True)
+            else:
+                self._write(name, release_id)
+
+    def _write(self, name: str, release_id: str) -> None:
+        storage.write_bytes(str(self._out / name), f"{release_id}\n".encode(), durable=True)
 
     def _stands_later(self, now: str, new: dict[str, Any]) -> bool:
         """Whether the current release covers a later interval; one that is gone or broken stands in nobody's way."""

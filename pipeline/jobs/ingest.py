@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Final
 
 import apache_beam as beam
@@ -14,12 +15,13 @@ from apache_beam.io.filesystems import FileSystems
 from pipeline import readers, storage
 from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
-from pipeline.gold import GoldFiles, read_gold, unknown_turns
+from pipeline.gold import GoldFiles, known_labels, read_gold, unknown_turns
 from pipeline.inputs import Found, find
 from pipeline.jobs.context import Context, write_counts, write_one
+from pipeline.lifecycle.tombstones import TombstoneFiles, Tombstones, tombstone_files
 from pipeline.readers.stream import COMPRESSIONS
 from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
-from pipeline.transforms.read import DEAD, GOLD, INPUTS, TURNS, ReadFiles
+from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import ADVICE, INPUT, TURN, Reason
@@ -45,11 +47,15 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
     ------
     InputError
         If nothing matches, no usable turn was found, or a label cannot be right. The last release stays current.
+    ConfigError
+        If users are forgotten and the key that tells them is not there.
     """
     reader = readers.reader(format)
     workspace = context.workspace
     found = find(pattern, reader.suffixes, workspace.out)
     labels = read_gold(gold)
+    files = tombstone_files(workspace.out, context.config.forget.key)
+    tombstones = files.load()
     workspace.begin("ingest")
     if found.skipped:
         context.progress.note(
@@ -58,8 +64,9 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
         )
     sizes = [(uri, stored_bytes(path, size)) for path, uri, size in found.files]
     buckets = bucket_count(sizes, context.config.shuffle.bucket_bytes)
-    context.run(lambda pipeline: _build(pipeline, context, found, format, buckets))
-    _finish(context, found, format, buckets, labels)
+    barred = files if tombstones else None
+    context.run(lambda pipeline: _build(pipeline, context, found, format, buckets, barred))
+    _finish(context, found, format, buckets, labels, tombstones)
 
 
 def stored_bytes(path: str, size: int) -> int:
@@ -86,15 +93,22 @@ def bucket_count(files: list[tuple[str, int]], bucket_bytes: int) -> int:
     return max(1, math.ceil(size / bucket_bytes))
 
 
-def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str, buckets: int) -> None:
+def _build(
+    pipeline: beam.Pipeline,
+    context: Context,
+    found: Found,
+    format: str,
+    buckets: int,
+    tombstones: TombstoneFiles | None,
+) -> None:
     table, mode = context.workspace.table, context.shuffle_mode
     spill = context.workspace.spill("ingest")
     read = (
         pipeline
         | beam.Create([(path, uri) for path, uri, _ in found.files], reshuffle=True)
         | "Read"
-        >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone, context.threads)).with_outputs(
-            TURNS, GOLD, DEAD, INPUTS
+        >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone, context.threads, tombstones)).with_outputs(
+            TURNS, GOLD, DEAD, INPUTS, COUNTS
         )
     )
 
@@ -110,24 +124,34 @@ def _build(pipeline: beam.Pipeline, context: Context, found: Found, format: str,
         read[DEAD]
         | "ShuffleDead" >> shuffled(Place(buckets), "dead")
         | beam.ParDo(WriteDead(table("ingest", "dead_letters"))),
+        read[COUNTS],
     )
     write_counts(parts | beam.Flatten(), context, "ingest")
     write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
 
 
-def _keep_gold(context: Context, labels: GoldFiles, buckets: int) -> dict[str, object]:
-    """Write the labels of files beside those of the logs, as one bucket more; gives what is to be told of them."""
-    if labels.table.num_rows:
-        write_bucket(context.workspace.table("ingest", "gold"), buckets, labels.table, LABELS)
-    return {"inputs": labels.inputs, "labels": labels.table.num_rows, "unknown": tell_unknown(context, labels)}
+def _keep_gold(context: Context, labels: GoldFiles, buckets: int, only_known: bool) -> dict[str, object]:
+    """Write the labels of files beside those of the logs, as one bucket more; gives what is to be told of them.
+
+    Where users are forgotten a label of an unknown turn may be of one of them, so it is not kept.
+    """
+    unknown = tell_unknown(context, labels)
+    kept = known_labels(labels.table, turn_ids(context)) if only_known and unknown else labels.table
+    if kept.num_rows:
+        write_bucket(context.workspace.table("ingest", "gold"), buckets, kept, LABELS)
+    return {"inputs": labels.inputs, "labels": kept.num_rows, "unknown": unknown}
+
+
+def turn_ids(context: Context) -> Iterator[pa.Array]:
+    """Ids of the turns, an array a bucket."""
+    folder = context.workspace.table("ingest", "turns")
+    for number in context.workspace.buckets("ingest", "turns"):
+        yield storage.read_table(bucket_path(folder, number), TURN.schema, ["turn_id"])["turn_id"].combine_chunks()
 
 
 def tell_unknown(context: Context, labels: GoldFiles) -> int:
     """Labels of turns that the log does not hold; they are counted, kept and of no effect."""
-    folder = context.workspace.table("ingest", "turns")
-    paths = [bucket_path(folder, number) for number in context.workspace.buckets("ingest", "turns")]
-    known = (storage.read_table(path, TURN.schema, ["turn_id"])["turn_id"].combine_chunks() for path in paths)
-    unknown = unknown_turns(labels.table, known)
+    unknown = unknown_turns(labels.table, turn_ids(context))
     if unknown:
         context.progress.note(
             f"gold: {unknown:,} of {labels.table.num_rows:,} label(s) are of turns that are not in the log "
@@ -136,7 +160,14 @@ def tell_unknown(context: Context, labels: GoldFiles) -> int:
     return unknown
 
 
-def _finish(context: Context, found: Found, format: str, buckets: int, labels: GoldFiles) -> None:
+def _finish(
+    context: Context,
+    found: Found,
+    format: str,
+    buckets: int,
+    labels: GoldFiles,
+    tombstones: Tombstones | None,
+) -> None:
     workspace = context.workspace
     inputs = storage.read_table(storage.join(workspace.stage("ingest"), "inputs.parquet"), INPUT.schema).sort_by("uri")
     counts = workspace.counts("ingest")
@@ -150,6 +181,8 @@ def _finish(context: Context, found: Found, format: str, buckets: int, labels: G
             f"ingest: {n:,} record(s) were superseded by one of another conversation; is turn_id unique in the whole "
             "log? Leave it out where it is not"
         )
+    if n := outcomes.get("forgotten"):
+        context.progress.note(f"ingest: {n:,} record(s) are of forgotten users; nothing of them was written")
     for reason in Reason:
         if n := outcomes.get(f"dead_letter.{reason}"):
             context.progress.note(f"ingest: {n:,} dead letter(s): {reason} ({ADVICE[reason]})")
@@ -169,7 +202,9 @@ def _finish(context: Context, found: Found, format: str, buckets: int, labels: G
             "config": {"ingest": context.config.resolved()["ingest"]},
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
-            "gold": _keep_gold(context, labels, buckets),
+            "gold": _keep_gold(context, labels, buckets, tombstones is not None),
+            "tombstones": tombstones.macs if tombstones else [],
+            "withdrawn": [],
             "gates": [gate],
         },
     )

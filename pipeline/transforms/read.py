@@ -12,31 +12,37 @@ import zstandard
 from apache_beam.pvalue import TaggedOutput
 
 from pipeline import readers, tally
+from pipeline.lifecycle.tombstones import TombstoneFiles, drop_forgotten
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
 from pipeline.transforms.check import check
+from pipeline.transforms.counts import counts
 from pipeline.transforms.threads import InThreads
 from schemas import DEAD_LETTER, INPUT, Reason
 
 # A file that breaks off, is no such archive, or is gone.
 _BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException)
-TURNS, GOLD, DEAD, INPUTS = "turns", "gold", "dead_letters", "inputs"
+TURNS, GOLD, DEAD, INPUTS, COUNTS = "turns", "gold", "dead_letters", "inputs", "counts"
 
 
 @beam.typehints.with_output_types(pa.Table)
 class ReadFiles(beam.DoFn):
-    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters` and `inputs`.
+    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters` and `inputs`; `counts` of what is forgotten.
 
     A file that cannot be read becomes one dead letter at the position reached; what was read before it stays. The
-    bytes are hashed as they pass.
+    bytes are hashed as they pass. Turns of forgotten users go no further than this: nothing of them is written.
     """
 
-    def __init__(self, format: str, zone: str | None, threads: int = 1) -> None:
+    def __init__(
+        self, format: str, zone: str | None, threads: int = 1, tombstones: TombstoneFiles | None = None
+    ) -> None:
         self._format, self._zone, self._threads = format, zone, threads
+        self._files = tombstones
 
     def setup(self) -> None:
-        """Find the reader."""
+        """Find the reader, and who is forgotten."""
         self._reader = readers.reader(self._format)
+        self._tombstones = self._files.load() if self._files else None
 
     def process(self, file: tuple[str, str]) -> Iterator[TaggedOutput]:
         """Read one file."""
@@ -64,7 +70,9 @@ class ReadFiles(beam.DoFn):
     def _checked(self, batch: readers.Batch) -> list[TaggedOutput]:
         turns, refused = check(batch.turns, self._zone or self._reader.zone)
         tally.add(batch.records)
-        found = ((TURNS, turns), (GOLD, batch.gold), (DEAD, batch.dead), (DEAD, refused))
+        turns, gold, forgotten = drop_forgotten(turns, batch.gold, self._tombstones)
+        told = counts("ingest", {"in": forgotten, "forgotten": forgotten} if forgotten else {})
+        found = ((TURNS, turns), (GOLD, gold), (DEAD, batch.dead), (DEAD, refused), (COUNTS, told))
         return [TaggedOutput(tag, table) for tag, table in found if table.num_rows]
 
 
