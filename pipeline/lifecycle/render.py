@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 _LISTED: Final = 5
+# Keys of a manifest section that are printed; of one value so many characters.
+_CAP: Final = 40
+_WIDTH: Final = 72
 _PATHS: Final = {
     "recompute": "the stages were run again without the user",
     "withdraw": "every example that the user is behind was withdrawn from its own files",
@@ -62,3 +65,46 @@ def gc_text(told: dict[str, Any]) -> str:
     verb = "removed" if told["deleted"] else "could be removed; give --delete"
     lines.append(f"{len(told['items']):,} item(s), {told['bytes']:,} bytes {verb}")
     return "\n".join(lines)
+
+
+def diff_text(told: dict[str, Any]) -> str:
+    """What changed, the cause before the effect."""
+    lines = [f"from  {told['a']}", f"to    {told['b']}"]
+    for kind in ("inputs", "gold"):
+        for change, paths in told[kind].items():
+            lines += [f"{kind:<11} {change}: {path}" for path in _capped(paths)]
+    for section in ("identity", "config", "models", "thresholds", "quarantine", "counts", "views"):
+        pairs = [f"{section:<11} {key}: {_short(a)} -> {_short(b)}" for key, (a, b) in told[section].items()]
+        lines += pairs if section in ("config", "views") else _capped(pairs, _CAP)
+    examples = told["examples"]
+    lines.append(f"examples    {examples['rows'][0]:,} -> {examples['rows'][1]:,}, {examples['unchanged']:,} unchanged")
+    for change in ("added", "removed", "relabelled", "re_split", "support"):
+        lines += _change(change, examples[change])
+    return "\n".join(lines)
+
+
+def _change(name: str, told: dict[str, Any]) -> list[str]:
+    if not told["rows"]:
+        return []
+    by = ", ".join(f"{e['domain']} {e['kind']} {e['rows']:,}" for e in told["by"])
+    lines = [f"{name.replace('_', '-'):<11} {told['rows']:,}: {by}"]
+    for row in told["listed"]:
+        facts = [f"{k} {_arrow(v)}" for k, v in row.items() if k not in ("example_id", "utterance")]
+        lines.append(f"  {row['example_id'][:12]}  {_short(row['utterance'])!r}  {', '.join(facts)}")
+    if told["rows"] > len(told["listed"]):
+        lines.append(f"  and {told['rows'] - len(told['listed']):,} more")
+    return lines
+
+
+def _arrow(value: Any) -> str:
+    return " -> ".join(_short(v) for v in value) if isinstance(value, list) else _short(value)
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+
+
+def _capped(lines: list[str], cap: int = _LISTED) -> list[str]:
+    more = [f"            and {len(lines) - cap:,} more, in --json"] if len(lines) > cap else []
+    return lines[:cap] + more
