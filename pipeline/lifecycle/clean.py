@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from features.text import flat
 from pipeline import storage
 from pipeline.audit.drawing import DESIGN, SAMPLE
-from pipeline.gold import SUFFIXES
+from pipeline.gold import SUFFIXES, of_files
 from pipeline.lifecycle.listing import below, walk
 from pipeline.lifecycle.search import Sought
 from pipeline.lifecycle.stages import rewrite
@@ -49,30 +49,27 @@ def _shows(audit: str, turn_ids: pa.Array, told_by: frozenset[str]) -> bool:
     return bool(pc.any(pc.is_in(drawn, value_set=turn_ids)).as_py())
 
 
-def gold(out: str, turn_ids: pa.Array) -> list[str]:
+def gold(out: str, sought: Sought) -> list[str]:
     """Take the user's labels out of the files in `<out>/gold`; gives the files that were changed."""
-    folder = storage.join(out, "gold")
-    ids = frozenset(turn_ids.to_pylist())
     changed = []
-    for entry in walk(folder):
-        if entry.path.endswith(".parquet"):
-            before = storage.rows(entry.path)
-            rewrite(entry.path, turn_ids)
-            cut = not storage.exists(entry.path) or storage.rows(entry.path) != before
-        else:
-            cut = entry.path.endswith(SUFFIXES) and _cut_lines(entry.path, ids)
-        if cut:
-            changed.append(entry.path)
+    for entry in walk(storage.join(out, "gold")):
+        if entry.path.endswith(SUFFIXES):
+            held = of_files([(entry.path, entry.path)]).table
+            theirs = sought.turns(flat(held["turn_id"]))
+            if len(theirs):
+                _cut(entry.path, theirs)
+                changed.append(entry.path)
     return changed
 
 
-def _cut_lines(path: str, turn_ids: frozenset[str]) -> bool:
-    """Take labels out of JSON lines or CSV; whether there were any."""
-    text = storage.read_bytes(path).decode("utf-8-sig", "replace")
-    kept = _csv_without(text, turn_ids) if path.endswith(".csv") else _lines_without(text, turn_ids)
-    if kept != text:
-        storage.write_bytes(path, kept.encode(), durable=True)
-    return kept != text
+def _cut(path: str, turn_ids: pa.Array) -> None:
+    """Take labels of some turns out of a file, whose other lines stay as they are."""
+    if path.endswith(".parquet"):
+        rewrite(path, turn_ids)
+        return
+    text, ids = storage.read_bytes(path).decode("utf-8-sig", "replace"), frozenset(turn_ids.to_pylist())
+    kept = _csv_without(text, ids) if path.endswith(".csv") else _lines_without(text, ids)
+    storage.write_bytes(path, kept.encode(), durable=True)
 
 
 def _lines_without(text: str, turn_ids: frozenset[str]) -> str:

@@ -177,7 +177,7 @@ class _Forgetting:
             for path in paths:
                 storage.remove(path)
             self._note(kind, paths)
-        self._note("labels", clean.gold(self._out, found.turn_ids))
+        self._note("labels", clean.gold(self._out, self._sought()))
 
     def _sought(self) -> search.Sought:
         return search.sought(self._found.subjects, self._found.turn_ids)

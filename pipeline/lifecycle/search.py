@@ -56,6 +56,12 @@ class Sought:
             return True
         return bool(self.tokens) and not self.tokens.isdisjoint(_TOKEN.findall(data))
 
+    def turns(self, turn_ids: pa.Array) -> pa.Array:
+        """Which of some turn ids are theirs: those that are known, and those that are made of a subject's id."""
+        made = [i for i in turn_ids.to_pylist() if i and self.names is not None and self.names.search(i.encode())]
+        known = turn_ids.filter(pc.is_in(turn_ids, value_set=self.cells))
+        return pa.concat_arrays([known.cast(pa.string()), pa.array(made, pa.string())]).unique()
+
 
 def sought(subjects: list[str], turn_ids: pa.Array) -> Sought:
     """What tells that something is of some subjects: their ids, their pseudonyms, and their turns' ids."""

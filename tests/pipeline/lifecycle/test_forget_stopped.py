@@ -1,0 +1,75 @@
+"""Forgetting that is stopped anywhere is finished by the same command; readers have a whole release all the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from leaver import LEAVER, PLAIN, SHARED, current, forget, lineage, manifest, traces
+from synthetic import copy
+
+from pipeline.errors import GateError
+from pipeline.jobs import release
+from pipeline.lifecycle import clean, search, stages
+from pipeline.lifecycle.forget import _Forgetting
+from pipeline.lifecycle.tombstones import tombstone_files
+from pipeline.verify import PROOFS, verify
+
+
+def _at_call(function: Callable[..., Any], number: int) -> Callable[..., Any]:
+    """The function, stopped when it is called for the n-th time."""
+    calls = iter(range(1, 1_000))
+
+    def stopped(*arguments: Any, **named: Any) -> Any:
+        if next(calls) == number:
+            raise KeyboardInterrupt
+        return function(*arguments, **named)
+
+    return stopped
+
+
+POINTS = {
+    "after the tombstone": (_Forgetting, "_write", 1),
+    "when the audits are gone": (clean, "gold", 1),
+    "in the tables of the stages": (stages, "rewrite", 7),
+    "before the stages run again": (stages, "again", 1),
+    "before the switch": (release, "publisher", 1),
+    "after the switch": (_Forgetting, "_remove", 2),
+    "before the last search": (search, "files_with", 1),
+}
+LONG = {"before the switch", "after the switch", "before the last search", "when the audits are gone"}
+
+
+@pytest.mark.parametrize(
+    "point", [pytest.param(p, marks=pytest.mark.long) if p in LONG else p for p in POINTS], ids=lambda p: str(p)
+)
+def test_stopped_and_begun_again(held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str):
+    out = copy(held, tmp_path / "out")
+    owner, name, number = POINTS[point]
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, _at_call(getattr(owner, name), number))
+        assert forget(out) == 130
+    tombstones = tombstone_files(str(out), None).load()
+    assert tombstones is not None and tombstones.mac(LEAVER) in tombstones.held
+    assert len(verify(str(out / "releases" / current(out)))) == len(PROOFS)
+    assert forget(out) == 0
+    assert traces(out) == {}
+    assert lineage(out)[PLAIN]["support"] == 2 and SHARED not in lineage(out)
+    assert {p.name for p in (out / "releases").iterdir()} == {current(out)}
+    assert manifest(out)["identity"]["withdrawn"] == tombstones.macs
+
+
+def test_where_the_gates_refuse_what_is_left_the_examples_are_withdrawn(
+    held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: Any) -> None:
+        raise GateError("too few turns")
+
+    out = copy(held, tmp_path / "out")
+    monkeypatch.setattr(stages, "again", refuse)
+    assert forget(out) == 0
+    assert traces(out) == {} and PLAIN not in lineage(out)
+    assert len(verify(str(out / "releases" / current(out)))) == len(PROOFS)
+    assert manifest(out)["identity"]["replaces"] == current(held)
