@@ -94,6 +94,7 @@ def test_labels_of_others_stay(forgotten: Path):
     assert (forgotten / "gold" / "b.csv").read_text().splitlines()[1:] == ["u003-0,breakdown,0,people"]
 
 
+@pytest.mark.long
 def test_a_backfill_reads_the_user_no_more(leaver_log: Path, forgotten: Path, tmp_path: Path):
     out = copy(forgotten, tmp_path / "out")
     assert afterword("run", "--input", leaver_log, *SETTINGS, "--out", out) == 0
@@ -129,6 +130,7 @@ def test_a_dry_run_says_it_all_and_changes_nothing(held: Path, capsys: Any):
     assert LEAVER not in json.dumps(told)
 
 
+@pytest.mark.long
 def test_a_pinned_release_is_not_taken_away_unasked(held: Path, tmp_path: Path, capsys: Any):
     out = copy(held, tmp_path / "out")
     first = (out / "first").read_text()
@@ -143,6 +145,7 @@ def test_a_pinned_release_is_not_taken_away_unasked(held: Path, tmp_path: Path, 
     assert not (out / "pins" / "old").exists() and traces(out) == {}
 
 
+@pytest.mark.long
 def test_models_may_be_kept_and_are_named(held: Path, tmp_path: Path):
     out = copy(held, tmp_path / "out")
     assert forget(out, "--keep-models") == 0
