@@ -31,7 +31,8 @@ def closing_table(result: dict[str, Any]) -> str:
                     "turns",
                     turns,
                     f"{ingest.get('in', 0):,} records read, {ingest.get('dead_lettered', 0):,} dead letters, "
-                    f"{ingest.get('superseded', 0):,} superseded",
+                    f"{ingest.get('superseded', 0):,} superseded"
+                    + (f", {ingest['forgotten']:,} of forgotten users" if ingest.get("forgotten") else ""),
                 ),
                 (
                     "sessions",

@@ -49,16 +49,17 @@ def _shows(audit: str, turn_ids: pa.Array, told_by: frozenset[str]) -> bool:
     return bool(pc.any(pc.is_in(drawn, value_set=turn_ids)).as_py())
 
 
-def gold(out: str, sought: Sought) -> list[str]:
-    """Take the user's labels out of the files in `<out>/gold`; gives the files that were changed."""
+def gold(out: str, sought: Sought, cut: bool = True) -> list[str]:
+    """Take the user's labels out of the files in `<out>/gold`; gives the files that have any."""
     changed = []
     for entry in walk(storage.join(out, "gold")):
         if entry.path.endswith(SUFFIXES):
             held = of_files([(entry.path, entry.path)]).table
             theirs = sought.turns(flat(held["turn_id"]))
             if len(theirs):
-                _cut(entry.path, theirs)
                 changed.append(entry.path)
+            if len(theirs) and cut:
+                _cut(entry.path, theirs)
     return changed
 
 
@@ -96,5 +97,5 @@ def runs(out: str, sought: Sought) -> list[str]:
 
 def leftovers(out: str) -> list[str]:
     """Temporary files, and files of shuffles, that runs which were stopped left behind."""
-    spill = storage.join(out, "stages", "spill") + "/"
-    return [e.path for e in walk(out) if e.path.rsplit("/", 1)[-1].startswith(".tmp-") or e.path.startswith(spill)]
+    folders = tuple(storage.join(out, "stages", name) + "/" for name in ("spill", "withdrawn"))
+    return [e.path for e in walk(out) if e.path.rsplit("/", 1)[-1].startswith(".tmp-") or e.path.startswith(folders)]

@@ -177,10 +177,10 @@ def _examples(a: pd.DataFrame, b: pd.DataFrame, limit: int) -> dict[str, Any]:
 
 def _change(name: str, rows: pd.DataFrame, limit: int) -> dict[str, Any]:
     side = "a" if name == "removed" else "b"
-    by = rows.groupby([f"domain_{side}", f"kind_{side}"]).size()
+    by = rows.groupby([f"domain_{side}", f"kind_{side}"]).size().reset_index(name="rows")
     return {
         "rows": len(rows),
-        "by": [{"domain": d, "kind": k, "rows": int(n)} for (d, k), n in sorted(by.items())],
+        "by": [dict(zip(("domain", "kind", "rows"), row, strict=True)) for row in by.to_numpy().tolist()],
         "listed": [_row(r, side) for r in rows.sort_values(f"example_id_{side}").head(limit).to_dict("records")],
     }
 

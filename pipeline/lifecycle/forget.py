@@ -72,7 +72,11 @@ def forget(context: Context, request: ForgetRequest) -> dict[str, Any]:
     found = plan(out, files, store, request.users, request.conversations)
     _mind_pins(found, request.force)
     if request.dry_run:
-        return _told(_record(found, request), found) | {"dry_run": True}
+        record = _record(found, request)
+        beside = _beside(out, found, record) if _is_held(found) else {}
+        labels = clean.gold(out, search.sought(found.subjects, found.turn_ids), cut=False)
+        record.removed |= {k: _names(out, paths) for k, paths in (beside | {"labels": labels}).items()}
+        return _told(record, found) | {"dry_run": True}
     files.add(found.subjects)
     return _Forgetting(context, request, found, files).run()
 
@@ -86,6 +90,26 @@ def _mind_pins(found: Plan, force: bool) -> None:
             f"forget: pinned releases hold the user: {told}. Nothing was changed. Move the pins (`afterword pin`), or "
             "give --force: they go, and pins of the current release follow the one that replaces it"
         )
+
+
+def _is_held(found: Plan) -> bool:
+    """Whether the user is in a turn or an example that is known here."""
+    return found.path != NONE or bool(found.held) or found.in_stages > 0
+
+
+def _beside(out: str, found: Plan, record: Record) -> dict[str, list[str]]:
+    """What is to be removed beside stages and releases, by kind."""
+    told_by = frozenset({record.current} if record.path == RECOMPUTE and record.current else set())
+    return {
+        "audits": clean.audits(out, found.turn_ids, told_by),
+        "runs": clean.runs(out, search.sought(found.subjects, found.turn_ids)),
+        "leftovers": clean.leftovers(out),
+    }
+
+
+def _names(out: str, paths: list[str]) -> list[str]:
+    """Paths inside the output folder."""
+    return sorted(path[len(out.rstrip("/")) + 1 :] for path in paths)
 
 
 def _record(found: Plan, request: ForgetRequest) -> Record:
@@ -142,7 +166,7 @@ class _Forgetting:
         if left is None:
             return self._records.next(), mine
         number, held = left
-        self._cleaned = "labels" in held.removed
+        self._cleaned = "labels" in held.removed and held.macs == mine.macs
         if held.path != NONE and held.current != self._found.current:
             # It was stopped after the switch: what is left is to remove the release that was replaced.
             mine.current, mine.replaced_by = held.current, self._found.current
@@ -165,15 +189,13 @@ class _Forgetting:
     def _clean(self) -> None:
         """Clear what lies beside stages and releases. Not twice: with the turns goes what tells whose an audit is."""
         found, record = self._found, self._record
-        # Where the user is in no turn and no example that is known here, other users' runs and audits are left alone.
-        if self._cleaned or (record.path == NONE and not found.held and not found.in_stages):
+        if self._cleaned:
             return
-        told_by = frozenset({record.current} if record.path == RECOMPUTE and record.current else set())
-        for kind, paths in (
-            ("audits", clean.audits(self._out, found.turn_ids, told_by)),
-            ("runs", clean.runs(self._out, self._sought())),
-            ("leftovers", clean.leftovers(self._out)),
-        ):
+        if record.path != RECOMPUTE:
+            self._note("stages", stages.clear_stale(self._workspace))
+        # Where the user is in nothing that is known here, other users' runs and audits are left alone.
+        beside = _beside(self._out, found, record) if _is_held(found) or record.path != NONE else {}
+        for kind, paths in beside.items():
             for path in paths:
                 storage.remove(path)
             self._note(kind, paths)
@@ -183,8 +205,8 @@ class _Forgetting:
         return search.sought(self._found.subjects, self._found.turn_ids)
 
     def _note(self, kind: str, paths: list[str]) -> None:
-        names = {path[len(self._out.rstrip("/")) + 1 :] for path in paths}
-        self._record.removed[kind] = sorted({*self._record.removed.get(kind, []), *names})
+        held = self._record.removed.get(kind, [])
+        self._record.removed[kind] = sorted({*held, *_names(self._out, paths)})
         self._write()
 
     def _remove(self, names: list[str]) -> None:

@@ -93,10 +93,11 @@ def files_with(folder: str, ids: Sought) -> list[str]:
 def in_table(path: str, ids: Sought) -> bool:
     """Whether a Parquet file holds one of some ids: in a column of ids, or quoted in one of JSON."""
     with storage.open_parquet(path) as file:
+        texts = [f.name for f in file.schema_arrow if _has_text(f.type)]
         for group in range(file.metadata.num_row_groups):
-            table = file.read_row_group(group)
+            table = file.read_row_group(group, columns=texts)
             for name, column in zip(table.column_names, table.columns, strict=True):
-                if any(_holds(where, texts, ids) for where, texts in _texts(name, column.combine_chunks())):
+                if any(_holds(where, held, ids) for where, held in _texts(name, column.combine_chunks())):
                     return True
     return False
 
@@ -107,6 +108,14 @@ def _holds(name: str, texts: pa.Array, ids: Sought) -> bool:
         return bool(pc.any(pc.is_in(distinct, value_set=ids.cells)).as_py())
     quoting = distinct.filter(pc.fill_null(pc.match_substring_regex(distinct, r'^[\[{].*"'), False))
     return ids.in_bytes("\n".join(quoting.to_pylist()).encode())
+
+
+def _has_text(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_has_text(kind.field(k).type) for k in range(kind.num_fields))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_dictionary(kind):
+        return _has_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _texts(name: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:

@@ -146,6 +146,22 @@ def clear_after_ingest(workspace: Workspace, keep_models: bool) -> None:
             storage.remove(workspace.stage(stage))
 
 
+def clear_stale(workspace: Workspace) -> list[str]:
+    """Remove the stages that a later run of an earlier one left behind, and those that broke off; gives their folders.
+
+    Nothing reads them any more, and what they hold of whom is told by no table of turns.
+    """
+    removed = []
+    for stage in STAGES:
+        try:
+            workspace.agree(stage)
+        except StageError:
+            if walk(workspace.stage(stage)):
+                removed.append(workspace.stage(stage))
+            storage.remove(workspace.stage(stage))
+    return removed
+
+
 def clear(workspace: Workspace) -> None:
     """Remove the stages."""
     storage.remove(storage.join(workspace.out, "stages"))
