@@ -14,8 +14,6 @@ from pipeline.config import parse_time
 from pipeline.errors import PublishError, VerifyError
 
 CURRENT: Final = "CURRENT"
-# Folder of the names that single consumers follow.
-PINS: Final = "pins"
 
 
 class Publisher(Protocol):
@@ -29,12 +27,16 @@ class Publisher(Protocol):
         """Switch CURRENT to a finished release; False where an interval later than the release's is current."""
         ...
 
-    def named(self, name: str) -> str | None:
+    def read(self, name: str) -> str | None:
         """The release id that a name (CURRENT, pins/NAME) stands for; None where there is none."""
         ...
 
-    def switch(self, name: str, release_id: str | None) -> None:
-        """Let a name stand for a release, whatever it stood for; None takes the name away."""
+    def switch(self, name: str, release_id: str) -> None:
+        """Let a name stand for a finished release, whatever it stood for."""
+        ...
+
+    def drop(self, name: str) -> None:
+        """Take a name away; nothing happens where there is none."""
         ...
 
 
@@ -46,9 +48,9 @@ class PosixPublisher:
 
     def current(self) -> str | None:
         """The release id that CURRENT names."""
-        return self.named(CURRENT)
+        return self.read(CURRENT)
 
-    def named(self, name: str) -> str | None:
+    def read(self, name: str) -> str | None:
         """The release id that a name stands for."""
         path = self._out / name
         return path.read_text(encoding="utf-8").strip() if path.exists() else None
@@ -65,13 +67,16 @@ class PosixPublisher:
             self._write(CURRENT, release_id)
         return True
 
-    def switch(self, name: str, release_id: str | None) -> None:
-        """Replace a name's file, or remove it. Two processes at once take turns."""
+    def switch(self, name: str, release_id: str) -> None:
+        """Replace a name's file. Two processes at once take turns."""
+        manifests.read(str(self._out / "releases" / release_id))
         with self._lock():
-            if release_id is None:
-                (self._out / name).unlink(missing_ok=True)
-            else:
-                self._write(name, release_id)
+            self._write(name, release_id)
+
+    def drop(self, name: str) -> None:
+        """Remove a name's file."""
+        with self._lock():
+            (self._out / name).unlink(missing_ok=True)
 
     def _write(self, name: str, release_id: str) -> None:
         storage.write_bytes(str(self._out / name), f"{release_id}\n".encode(), durable=True)

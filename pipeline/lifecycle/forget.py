@@ -15,12 +15,12 @@ from pipeline.config import restore
 from pipeline.errors import ConfigError, GateError, InputError, StageError
 from pipeline.jobs.context import Context
 from pipeline.lifecycle import clean, search, stages
-from pipeline.lifecycle.listing import pins, release_ids, remove_release
+from pipeline.lifecycle.listing import PINS, pins, release_ids, remove_release
 from pipeline.lifecycle.plan import NONE, RECOMPUTE, WITHDRAW, Plan, plan
 from pipeline.lifecycle.record import Record, Records
 from pipeline.lifecycle.tombstones import TombstoneFiles, tombstone_files
 from pipeline.lifecycle.withdraw import withdraw
-from pipeline.publish import PINS, publisher
+from pipeline.publish import publisher
 
 REMAINS: Final = (
     "the logs that were read, and copies of them: erase the user there, or every new output folder reads them again",
@@ -264,7 +264,10 @@ class _Forgetting:
                 continue
             to = self._store.current() if release_id == self._record.current else None
             to = to if to in there else None
-            self._store.switch(f"{PINS}/{name}", to)
+            if to is None:
+                self._store.drop(f"{PINS}/{name}")
+            else:
+                self._store.switch(f"{PINS}/{name}", to)
             self._record.moved_pins[name] = to
         self._write()
 

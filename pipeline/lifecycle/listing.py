@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from apache_beam.io.filesystems import FileSystems
 
 from pipeline import manifest as manifests
 from pipeline import storage
-from pipeline.publish import PINS, Publisher
+from pipeline.publish import Publisher
+
+# Folder of the names that single consumers follow.
+PINS: Final = "pins"
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ def pins(out: str, store: Publisher) -> dict[str, str]:
     """Name of each pin to the release that it names."""
     folder = storage.join(out, PINS)
     names = [path.rsplit("/", 1)[-1] for path in storage.files(folder)] if storage.exists(folder) else []
-    held = {name: store.named(f"{PINS}/{name}") for name in names}
+    held = {name: store.read(f"{PINS}/{name}") for name in names}
     return {name: release_id for name, release_id in held.items() if release_id}
 
 

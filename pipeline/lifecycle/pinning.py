@@ -8,9 +8,9 @@ from typing import Any, Final
 from pipeline.errors import ConfigError
 from pipeline.explain.release import open_release
 from pipeline.jobs.context import Context
-from pipeline.lifecycle.listing import pins
+from pipeline.lifecycle.listing import PINS, pins
 from pipeline.lifecycle.rollback import mind_forgotten
-from pipeline.publish import CURRENT, PINS, publisher
+from pipeline.publish import CURRENT, publisher
 
 # It becomes a file's name on any store.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -49,7 +49,10 @@ def pin(context: Context, name: str | None, release: str | None, remove: bool = 
             raise ConfigError(f"pin {name}: a release id, CURRENT, or --remove is wanted")
         if remove and name not in pins(out, store):
             raise ConfigError(f"pin {name}: there is none; there are: {', '.join(pins(out, store)) or 'none'}")
-        store.switch(f"{PINS}/{name}", None if remove else _release(context, release))
+        if remove:
+            store.drop(f"{PINS}/{name}")
+        else:
+            store.switch(f"{PINS}/{name}", _release(context, release))
     elif remove or release:
         raise ConfigError("pin: a name is wanted")
     return {"pins": pins(out, store)}

@@ -170,3 +170,21 @@ def test_without_the_stages_every_example_of_the_user_is_withdrawn(held: Path, t
     assert manifest(out)["identity"]["replaces"] == current(held)
     assert len(verify(str(out / "releases" / current(out)))) == len(PROOFS)
     assert json.loads((out / "forgotten" / "00001.json").read_text())["path"] == "withdraw"
+
+
+@pytest.mark.long
+def test_a_conversation_is_forgotten_with_all_its_turns(held: Path, tmp_path: Path):
+    out = copy(held, tmp_path / "out")
+    assert afterword("forget", "--out", out, "--conversation", f"talk-{LEAVER}") == 0
+    assert traces(out) == {}
+    assert lineage(out)[PLAIN]["support"] == 2 and SHARED not in lineage(out)
+
+
+def test_stages_of_another_run_are_cleared_and_their_release_is_cleaned_by_itself(held: Path, tmp_path: Path):
+    out = copy(held, tmp_path / "out")
+    # A later run that broke off after its first stages.
+    assert afterword("ingest", "--input", held.parents[1] / "none.jsonl", "--format", "canonical", "--out", out) == 3
+    (out / "stages" / "release" / "stage.json").unlink()
+    assert forget(out) == 0
+    assert traces(out) == {} and PLAIN not in lineage(out)
+    assert json.loads((out / "forgotten" / "00001.json").read_text())["reason"]

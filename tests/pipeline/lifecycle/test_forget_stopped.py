@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,8 @@ from pipeline.lifecycle import clean, search, stages
 from pipeline.lifecycle.forget import _Forgetting
 from pipeline.lifecycle.tombstones import tombstone_files
 from pipeline.verify import PROOFS, verify
+
+ROOT = Path(__file__).parents[3]
 
 
 def _at_call(function: Callable[..., Any], number: int) -> Callable[..., Any]:
@@ -72,3 +77,20 @@ def test_where_the_gates_refuse_what_is_left_the_examples_are_withdrawn(
     assert traces(out) == {} and PLAIN not in lineage(out)
     assert len(verify(str(out / "releases" / current(out)))) == len(PROOFS)
     assert manifest(out)["identity"]["replaces"] == current(held)
+
+
+@pytest.mark.long
+def test_killed_at_any_time_and_begun_again(held: Path, tmp_path: Path):
+    out = copy(held, tmp_path / "out")
+    command = [sys.executable, "-m", "pipeline.cli", "forget", "--out", str(out), "--user", LEAVER]
+    for seconds in (3, 6, 9, 14, 20):
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        verify(str(out / "releases" / current(out)))
+    assert forget(out) == 0
+    assert traces(out) == {} and lineage(out)[PLAIN]["support"] == 2
+    assert {p.name for p in (out / "releases").iterdir()} == {current(out)}
