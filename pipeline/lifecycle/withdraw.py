@@ -77,7 +77,8 @@ def withdraw(
     kept, unlisted = _tables(folder, manifest, tombstones, turn_ids)
     told = _curated(manifest, unlisted)
     made = release.reissue(aside, _manifest(told, left, kept, tombstones), passed, kept, publish)
-    storage.remove(storage.join(workspace.out, "stages", "withdrawn"))
+    for leftover in (storage.join(workspace.out, "stages", "withdrawn"), workspace.spill("release")):
+        storage.remove(leftover)
     return made
 
 
