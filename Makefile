@@ -7,7 +7,7 @@ OUT    ?= out/quality.json
 STAMP   = $(VENV)/.installed
 
 .PHONY: demo docs install test test-all lint types lock golden bench-quality bench-loop bench-ablation bench-audit bench-memory \
-        bench-speed clean
+        bench-speed bench-dedup clean
 
 # Two commands are enough to see it: `make demo`, `make test`.
 demo: install
@@ -64,6 +64,10 @@ bench-memory: install
 bench-speed: OUT = out/speed.json
 bench-speed: install
 	$(BIN)/python -m bench.speed --out $(OUT)
+
+bench-dedup: install
+	$(BIN)/python -m bench.near_duplicates --data $(DATA) --out out/near_duplicates.json
+	$(BIN)/python -m bench.duplicate_cost --data $(DATA) --out out/duplicate_cost.json
 
 clean:
 	rm -rf $(VENV) out build dist *.egg-info

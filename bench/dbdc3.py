@@ -17,15 +17,18 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from bench.dialogs import Dialogs, Judged, judged_turns, lines
 from models.boost import FoldModel, fit_folds
-from models.design import turn_design
+from models.design import Design, turn_design
 from models.folds import subject_folds
 from models.metrics import auc
 from models.words import WordsModel, fit_words
 
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+Words = tuple[WordsModel, list[Design]]
 
 LABELS: Final = "OTX"
 FOLDS: Final = 5
@@ -43,6 +46,21 @@ class Work:
     judged: Judged
     shares: F64
     system: npt.NDArray[np.str_]
+
+    @property
+    def design(self) -> Design:
+        """Signals."""
+        return turn_design(self.judged.signals)
+
+    @property
+    def label(self) -> F64:
+        """What is learned, shape (n, 3)."""
+        return without_system(self.shares, self.system)
+
+    @property
+    def fold(self) -> I64:
+        """By dialog."""
+        return subject_folds(self.judged.subject, FOLDS)
 
 
 def load(data: Path, part: str, with_reaction: bool) -> Work | None:
@@ -79,27 +97,30 @@ class Model:
     words: tuple[WordsModel, ...]
     boosters: tuple[FoldModel, ...]
 
-    def predict(self, judged: Judged) -> F64:
+    def predict(self, design: Design, said: pa.Table) -> F64:
         """Shares of O, T and X of turns of dialogs that were not trained on, shape (n, 3): the mean over the folds."""
-        design = turn_design(judged.signals)
-        out = np.zeros((len(judged.subject), len(LABELS)))
+        out = np.zeros((len(said), len(LABELS)))
         for k in range(FOLDS):
             fold = np.full(len(out), k)
             for at, (words, boosters) in enumerate(zip(self.words, self.boosters, strict=True)):
-                out[:, at] += boosters.predict(design.beside(words.columns(judged.said, fold)), fold) / FOLDS
+                out[:, at] += boosters.predict(design.beside(words.columns(said, fold)), fold) / FOLDS
         return normalised(out)
 
 
-def fit(work: Work) -> Model:
-    """Fit on the development dialogs."""
-    design, label = turn_design(work.judged.signals), without_system(work.shares, work.system)
-    fold, one = subject_folds(work.judged.subject, FOLDS), np.ones(len(label))
-    words, boosters = [], []
-    for at in range(len(LABELS)):
-        learned, stacked = fit_words(work.judged.said, label[:, at], one, fold, FOLDS)
-        words.append(learned)
-        boosters.append(fit_folds(design, label[:, at], one, fold, FOLDS, SEED, ROUNDS, stacked)[0])
-    return Model(tuple(words), tuple(boosters))
+def fit_words_of_labels(said: pa.Table, label: F64, fold: I64) -> list[Words]:
+    """For each label a model over words, and what each booster sees of it."""
+    one = np.ones(len(label))
+    return [fit_words(said, label[:, at], one, fold, FOLDS) for at in range(len(LABELS))]
+
+
+def fit_boosters(design: Design, words: list[Words], label: F64, fold: I64, seed: int = SEED) -> Model:
+    """For each label boosters over signals and its words."""
+    one = np.ones(len(label))
+    boosters = [
+        fit_folds(design, label[:, at], one, fold, FOLDS, seed, ROUNDS, stacked)[0]
+        for at, (_, stacked) in enumerate(words)
+    ]
+    return Model(tuple(learned for learned, _ in words), tuple(boosters))
 
 
 def without_system(shares: F64, system: npt.NDArray[np.str_]) -> F64:
@@ -136,10 +157,12 @@ def figures(data: Path) -> dict[str, float]:
         known, asked = (load(data, part, with_reaction) for part in ("dev", "eval"))
         if known is None or asked is None:
             return {}
-        guess = fit(known).predict(asked.judged)
+        words = fit_words_of_labels(known.judged.said, known.label, known.fold)
+        model = fit_boosters(known.design, words, known.label, known.fold)
+        guess = model.predict(asked.design, asked.judged.said)
         out |= {f"{prefix}jsd": divergence(guess, asked.shares), f"{prefix}auc": breakdown_auc(asked, guess[:, 2])}
     constant = np.tile(known.shares.mean(axis=0), (len(asked.shares), 1))
-    longer = -np.nan_to_num(turn_design(asked.judged.signals).select(("response_tokens",)).values[:, 0])
+    longer = -np.nan_to_num(asked.design.select(("response_tokens",)).values[:, 0])
     return out | {
         "turns": len(asked.shares),
         "baseline.jsd": divergence(constant, asked.shares),

@@ -7,8 +7,10 @@ from typing import Any
 from pipeline.gates.quarantine import reason
 from pipeline.thresholds import SHORT, by_basis, of_domain, told_apart
 from pipeline.writers.trust import calibration, unknown, votes
+from schemas import LeftOutReason
 
 _DOMAINS = 20
+_LEFT = ("below_support", "disagreement", "outvoted", "in_train", "contradicts_training_set", "known")
 
 
 def closing_table(result: dict[str, Any]) -> str:
@@ -31,8 +33,7 @@ def closing_table(result: dict[str, Any]) -> str:
                     "turns",
                     turns,
                     f"{ingest.get('in', 0):,} records read, {ingest.get('dead_lettered', 0):,} dead letters, "
-                    f"{ingest.get('superseded', 0):,} superseded"
-                    + (f", {ingest['forgotten']:,} of forgotten users" if ingest.get("forgotten") else ""),
+                    f"{ingest.get('superseded', 0):,} superseded" + _kept_out(ingest),
                 ),
                 (
                     "sessions",
@@ -62,6 +63,17 @@ def closing_table(result: dict[str, Any]) -> str:
         *(f"verified  {proof}" for proof in result["proofs"]),
     ]
     return "\n".join(lines)
+
+
+def _kept_out(ingest: dict[str, int]) -> str:
+    """Turns that are no part of the log any more, or teach nothing, by what says so."""
+    opted_out = ingest.get("opted_out", 0)
+    dropped = f", {opted_out:,} of users who opted out" if opted_out else ""
+    names = {k.partition(".")[2]: n for k, n in sorted(ingest.items()) if k.startswith("excluded.")}
+    listed = ", ".join(f"{n:,} {name}" for name, n in names.items())
+    if ingest.get("forgotten"):
+        dropped += f", {ingest['forgotten']:,} of forgotten users"
+    return dropped + (f"; kept out of learning: {listed}" if listed else "")
 
 
 def _rows(rows: list[tuple[str, int, str]]) -> list[str]:
@@ -97,13 +109,15 @@ def _kinds(curate: dict[str, int], released: dict[str, int]) -> str:
         if key.startswith("examples."):
             kind = key.rsplit(".", 1)[1]
             kinds[kind] = kinds.get(kind, 0) + rows
-    left = {k: curate.get(k, 0) for k in ("below_support", "disagreement", "outvoted", "in_train")}
+    left = {k: curate.get(k, 0) for k in _LEFT}
     made = ", ".join(f"{n:,} {k}{'' if n == 1 else 's'}" for k, n in sorted(kinds.items())) or "none"
     held = ", ".join(f"{n:,} {k.replace('_', ' ')}" for k, n in left.items() if n)
     if carried := released.get("carried", 0):
         made += f", of them {carried:,} carried over"
     if withheld := released.get("quarantined", 0):
         made += f"; {withheld:,} of quarantined domains left out"
+    out = ", ".join(f"{curate[r]:,} {r.replace('_', ' ')}" for r in LeftOutReason if curate.get(r))
+    made += f"; examples left out: {out}" if out else ""
     return made + (f"; turns left out: {held}" if held else "")
 
 

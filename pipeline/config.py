@@ -18,7 +18,11 @@ from models.chain import ChainOptions
 from models.options import FUNCTIONS, LABEL_SOURCES, LEAST_FOLDS, WISHES, WORDS, TrainOptions
 from pipeline import storage
 from pipeline.errors import ConfigError
+from pipeline.events import EventsOptions
+from pipeline.filters.options import FilterOptions
 from pipeline.gates.options import GatesOptions
+from pipeline.given import name_of
+from pipeline.ontology.options import OntologyOptions
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,44 @@ class CurateOptions:
         Share of users, by hash, whose turns go to the test split.
     test_from : str or None
         ISO 8601 time with offset: train takes turns before it, test turns from it on. None = no cut in time.
+    deduplicate : bool
+        Of examples that teach the same in words that are nearly the same, keep one (split, locale, domain, intent and
+        slots are the same; near words with another label are information). A test example that is nearly one of train
+        is left out, whatever the labels.
+    duplicate_likeness : float
+        Least share of their letter sequences that near-duplicates have in common (Jaccard). A letter more or less in 40
+        characters is 0.8; docs/benchmarks.md has what others would take away.
+    duplicate_letters : int
+        Letters of a sequence, spaces among them. A text shorter than that is like no other.
+    decontaminate : str or None
+        Evaluation sets: a file, a folder or a glob of .jsonl, .csv, .tsv, .parquet or .txt. An example whose utterance
+        is a text of theirs, or that shares a run of words with one, is left out. The contents of the files, and not
+        this path, are part of what names the release.
+    decontaminate_columns : str or None
+        Their columns of text, separated by commas. None = those with a usual name: text, utterance, question,
+        messages and so on.
+    decontaminate_words : int
+        Words of such a run. Ordinary language repeats runs of up to five or six words; published sets are checked
+        with 8 to 13.
+    max_per_user : int or None
+        Examples of train that one user alone supports, at most. None = no cap, here and below.
+    max_per_intent : int or None
+        Examples of train with one intent, at most.
+    max_per_domain : int or None
+        Examples of train with one domain, at most.
+    replay_power : float
+        Sampling of train's confirmations: of an intent that has n of them, replay_floor * (n / replay_floor) ^ this are
+        kept. 1 = all; lower, and frequent intents have a smaller share.
+    replay_floor : int
+        An intent with no more confirmations than this keeps all of them.
+    licences : str or None
+        Licences of turns that may be learned from, separated by commas, as the log names them. Turns under others, or
+        that state none, do not vote, and neither does a correction that one of them supports. None = any.
+    training_set : str or None
+        File of what the NLU is trained on now (see docs/inputs.md). An example of the same words with another label is
+        not released over it, but listed for review, in `training_set_diff.csv` of the release.
+    keep_known : bool
+        Whether an example that the training set has already, same words and same label, is released all the same.
     """
 
     min_users: int = 2
@@ -118,6 +160,20 @@ class CurateOptions:
     context_below: float = 0.2
     test_share: float = 0.1
     test_from: str | None = None
+    deduplicate: bool = True
+    duplicate_likeness: float = 0.8
+    duplicate_letters: int = 4
+    decontaminate: str | None = None
+    decontaminate_columns: str | None = None
+    decontaminate_words: int = 8
+    max_per_user: int | None = None
+    max_per_intent: int | None = None
+    max_per_domain: int | None = None
+    replay_power: float = 1.0
+    replay_floor: int = 100
+    licences: str | None = None
+    training_set: str | None = None
+    keep_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -157,6 +213,8 @@ class Config:
     """All sections."""
 
     ingest: IngestOptions = field(default_factory=IngestOptions)
+    ontology: OntologyOptions = field(default_factory=OntologyOptions)
+    filters: FilterOptions = field(default_factory=FilterOptions)
     shuffle: ShuffleOptions = field(default_factory=ShuffleOptions)
     workers: WorkerOptions = field(default_factory=WorkerOptions)
     signals: SignalOptions = field(default_factory=SignalOptions)
@@ -167,11 +225,20 @@ class Config:
     gates: GatesOptions = field(default_factory=GatesOptions)
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
     forget: ForgetOptions = field(default_factory=ForgetOptions)
+    events: EventsOptions = field(default_factory=EventsOptions)
 
     def resolved(self) -> dict[str, Any]:
-        """Every key with its value, for the manifest, less those that do not change what comes out."""
+        """Every key with its value, for the manifest, less those that do not change what comes out.
+
+        Of a file its name alone: what comes out hangs on its content, and not on where it lies.
+        """
         out = dataclasses.asdict(self)
-        del out["shuffle"], out["workers"], out["forget"]
+        del out["shuffle"], out["workers"], out["events"], out["forget"]
+        # A path says nothing of what is there; the contents of the files are in the identity.
+        del out["curate"]["decontaminate"]
+        for name in _FILES:
+            section, key = name.split(".")
+            out[section][key] = None if out[section][key] is None else name_of(out[section][key])
         return out
 
 
@@ -255,6 +322,8 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     return value
 
 
+# Options that name a file; its content is a part of a release's identity.
+_FILES: Final = ("ontology.file", "filters.incidents", "filters.file", "filters.opt_out", "curate.training_set")
 _SHARE: Final = (0.0, 1.0)
 # Least and largest value of each number: the bounds that a type does not say.
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
@@ -287,10 +356,23 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "curate.context_turns": (0, math.inf),
     "curate.context_chars": (0, math.inf),
     "curate.test_share": _SHARE,
+    # Of texts that are less alike too few pairs would be found.
+    "curate.duplicate_likeness": (0.5, 1.0),
+    "curate.duplicate_letters": (1, math.inf),
+    "curate.decontaminate_words": (1, math.inf),
+    "curate.max_per_user": (1, math.inf),
+    "curate.max_per_intent": (1, math.inf),
+    "curate.max_per_domain": (1, math.inf),
+    "curate.replay_power": _SHARE,
+    "curate.replay_floor": (1, math.inf),
     "gates.max_defect_share": _SHARE,
     "gates.max_correction_share": _SHARE,
     "gates.max_dead_letter_share": _SHARE,
     "gates.min_plausible_times": _SHARE,
+    "gates.min_drift_turns": (1, math.inf),
+    "gates.max_defect_shift": _SHARE,
+    "gates.max_intent_shift": _SHARE,
+    "gates.max_length_shift": _SHARE,
     "gates.min_domain_turns": (1, math.inf),
     "gates.sample_rows": (1, math.inf),
     "release.shard_bytes": (1, math.inf),
@@ -307,7 +389,8 @@ _TIMES: Final = (
 def _check(config: Config) -> Config:
     """What a type does not say."""
     for name, (least, most) in _BOUNDS.items():
-        _check_bounds(name, _value(config, name), least, most)
+        if (value := _value(config, name)) is not None:
+            _check_bounds(name, value, least, most)
     if config.shuffle.mode not in ("auto", "spill", "native"):
         raise ConfigError(f"shuffle.mode = {config.shuffle.mode!r}: auto, spill or native is wanted")
     if config.train.labels not in LABEL_SOURCES:
@@ -319,6 +402,8 @@ def _check(config: Config) -> Config:
             f"train.folds = {config.train.folds}: with train.words or train.reading at least {LEAST_FOLDS} are wanted"
         )
     _check_zone(config.ingest.timezone)
+    if config.curate.licences is not None and not names(config.curate.licences):
+        raise ConfigError("curate.licences: names separated by commas are wanted, for example CC-BY-4.0, CC0-1.0")
     for name in _TIMES:
         if (text := _value(config, name)) is not None:
             parse_time(text, name)
@@ -328,6 +413,11 @@ def _check(config: Config) -> Config:
     _check_order(config, "gates.earliest", "gates.latest")
     _check_language(config.signals.language)
     return config
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names separated by commas, each once, in order."""
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def _value(config: Config, name: str) -> Any:

@@ -50,6 +50,13 @@ def read_gold(patterns: Sequence[str]) -> GoldFiles:
     return of_files([(path, uri) for path, uri, _ in found])
 
 
+def of_folder(folder: str, only: frozenset[str] | None = None) -> GoldFiles:
+    """Labels in `<out>/gold`, where audits put theirs; of the named files alone where names are given."""
+    paths = storage.files(folder) if storage.exists(folder) else []
+    named = [(path, f"gold/{path.rsplit('/', 1)[-1]}") for path in paths if path.endswith(SUFFIXES)]
+    return of_files([(path, uri) for path, uri in named if only is None or uri in only])
+
+
 def of_files(files: Iterable[tuple[str, str]]) -> GoldFiles:
     """Read (path, uri) pairs, in the order of uri."""
     tables, inputs = [GOLD.empty()], []

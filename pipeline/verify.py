@@ -9,15 +9,18 @@ import pyarrow as pa
 
 from pipeline import manifest as manifests
 from pipeline import storage
+from pipeline.curation.proof import prove_left_out, prove_split
 from pipeline.errors import GateError, VerifyError
 from pipeline.gates.proof import prove_gates, prove_quarantine
 from pipeline.thresholds import highest, lowest, of_domain
 from pipeline.writers.views import VIEWS, view_rows
-from schemas import DEAD_LETTER, EXAMPLE, LABEL_KINDS, LEAST_USERS, Record
+from schemas import DEAD_LETTER, EXAMPLE, LABEL_KINDS, LEAST_USERS, LEFT_OUT, LeftOutReason, Record
 
-_RECORDS: dict[str, Record] = {
+# Of every table that a release may hold.
+RECORDS: Final[dict[str, Record]] = {
     **{name: view.record for name, view in VIEWS.items()},
     "lineage": EXAMPLE,
+    "left_out": LEFT_OUT,
     "dead_letters": DEAD_LETTER,
 }
 # Probabilities are rounded to six places, and so is their mean.
@@ -88,9 +91,9 @@ def _tables(folder: str, manifest: dict[str, Any]) -> str:
     for path, facts in manifest["files"].items():
         if not path.endswith(".parquet"):
             continue
-        record = _RECORDS.get(path.split("/")[0])
+        record = RECORDS.get(path.split("/")[0])
         if record is None:
-            raise VerifyError(f"{path}: no view of a release; there are: {', '.join(_RECORDS)}")
+            raise VerifyError(f"{path}: no view of a release; there are: {', '.join(RECORDS)}")
         if facts["schema"] != record.digest:
             raise VerifyError(
                 f"{path}: schema {facts['schema'][:12]}, this code's {record.name} is {record.digest[:12]}; "
@@ -125,6 +128,7 @@ def _counts(folder: str, manifest: dict[str, Any]) -> str:
     written = view_rows(manifest["counts"]["release"]) | {
         "lineage": release.get("kept", 0) + manifest["counts"]["release"].get("carried", 0),
         "dead_letters": manifest["closing"]["ingest"].get("dead_lettered", 0),
+        "left_out": sum(manifest["closing"]["curate"].get(reason, 0) for reason in LeftOutReason),
     }
     for view, expected in written.items():
         rows = sum(f["rows"] for p, f in manifest["files"].items() if p.startswith(f"{view}/data/"))
@@ -170,6 +174,17 @@ def _is_low(example: dict[str, Any], options: dict[str, Any]) -> bool:
     if example["kind"] not in LABEL_KINDS:
         return bool(low)
     return bool(low or not (example["agreement"] or 0) >= options["min_agreement"])
+
+
+def _split(folder: str, manifest: dict[str, Any]) -> str:
+    """The two sides of the split have no user and no near-duplicate in common."""
+    return prove_split(manifest, _view(folder, manifest, "lineage", EXAMPLE))
+
+
+def _left_out(folder: str, manifest: dict[str, Any]) -> str:
+    """What curate left out is listed."""
+    left_out = _view(folder, manifest, "left_out", LEFT_OUT)
+    return prove_left_out(manifest, left_out, _view(folder, manifest, "lineage", EXAMPLE))
 
 
 def _answers(folder: str, manifest: dict[str, Any]) -> str:
@@ -245,6 +260,8 @@ PROOFS: Final[tuple[Callable[[str, dict[str, Any]], str], ...]] = (
     _counts,
     _gates,
     _examples,
+    _split,
+    _left_out,
     _answers,
     _views,
 )

@@ -4,12 +4,14 @@ from schemas.audit import AUDIT_SAMPLE
 from schemas.chain import EDGE, ELSEWHERE, FAILURE, SUCCESS
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import CONTEXT_TURN, EXAMPLE, FAULT_KINDS, KINDS, LABEL_KINDS, LEAST_USERS, REJECTED, SPLITS, VOTE
-from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
+from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, SIGNAL_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, NO_DOMAIN
+from schemas.known import KNOWN, TRAINING_SET_DIFF
+from schemas.left_out import LEFT_OUT, LEFT_OUT_MEANINGS, LeftOutReason
 from schemas.record import Column, Record
 from schemas.said import SAID
 from schemas.signals import SIGNALS
-from schemas.stage import COUNT, FILE, INPUT
+from schemas.stage import COUNT, FILE, INPUT, RENAMED
 from schemas.truth import TRUTH
 from schemas.turn import (
     ASR_HYPOTHESIS,
@@ -38,16 +40,21 @@ RECORDS: tuple[Record, ...] = (
     EDGE,
     VOTE,
     EXAMPLE,
+    LEFT_OUT,
+    KNOWN,
+    TRAINING_SET_DIFF,
     NLU,
     SFT,
     RL,
     DEAD_LETTER,
     COUNT,
     INPUT,
+    RENAMED,
     FILE,
     STAGE_SUMMARY,
     DOMAIN_SUMMARY,
     TURN_SAMPLE,
+    SIGNAL_SAMPLE,
     JUDGEMENT_SAMPLE,
     EXAMPLE_SAMPLE,
     AUDIT_SAMPLE,
@@ -80,8 +87,11 @@ __all__ = [
     "JUDGEMENT",
     "JUDGEMENT_SAMPLE",
     "KINDS",
+    "KNOWN",
     "LABEL_KINDS",
     "LEAST_USERS",
+    "LEFT_OUT",
+    "LEFT_OUT_MEANINGS",
     "LOGGED_TURN",
     "MESSAGE",
     "NLU",
@@ -90,10 +100,12 @@ __all__ = [
     "PROMPT_MESSAGE",
     "RECORDS",
     "REJECTED",
+    "RENAMED",
     "RL",
     "SAID",
     "SFT",
     "SIGNALS",
+    "SIGNAL_SAMPLE",
     "SLOT",
     "SOURCE",
     "SPLITS",
@@ -101,11 +113,13 @@ __all__ = [
     "SUCCESS",
     "TIME",
     "TOOL_DOMAIN",
+    "TRAINING_SET_DIFF",
     "TRUTH",
     "TURN",
     "TURN_SAMPLE",
     "VOTE",
     "Column",
+    "LeftOutReason",
     "Reason",
     "Record",
 ]

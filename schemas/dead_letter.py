@@ -23,6 +23,7 @@ class Reason(StrEnum):
     NAIVE_TIME = "naive_time"
     EMPTY_UTTERANCE = "empty_utterance"
     INVALID_FIELD = "invalid_field"
+    UNKNOWN_LABEL = "unknown_label"
 
 
 ADVICE: Final[dict[Reason, str]] = {
@@ -35,6 +36,8 @@ ADVICE: Final[dict[Reason, str]] = {
     Reason.NAIVE_TIME: "give event_time an offset, or declare the log's zone with --timezone",
     Reason.EMPTY_UTTERANCE: "nothing was heard or typed, so there is no request to judge",
     Reason.INVALID_FIELD: "give the field the type and range that docs/records.md states",
+    Reason.UNKNOWN_LABEL: "add the label to the ontology's domains, or say there what became of it: renamed, split or "
+    "retired",
 }
 
 DEAD_LETTER: Final = Record(

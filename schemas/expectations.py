@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from schemas.example import KINDS, LEAST_USERS, SPLITS
-from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
+from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, SIGNAL_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
 from schemas.judgement import BLAMES
 from schemas.record import Record
 from schemas.turn import OUTCOMES
@@ -109,6 +109,18 @@ def _supported(kind: str) -> Expectation:
     return Expectation(f"every {kind} has its support", "expect_column_values_to_be_between", kwargs)
 
 
+def _steady(what: str, column: str) -> Expectation:
+    """A domain that moves further from one release to the next than logs do is looked at before it is learned from."""
+    return Expectation(
+        f"{what} as in the parent release",
+        "expect_column_values_to_be_between",
+        {"column": column, "max_value": Setting(f"gates.max_{column}")},
+        "look at what changed in it since the parent release: another version of the assistant, a part of the log that "
+        f"was lost, a campaign? If it is right to learn from it, raise gates.max_{column} for this run",
+        DOMAIN,
+    )
+
+
 STAGES: Final = Suite(
     "stages",
     STAGE_SUMMARY,
@@ -161,6 +173,31 @@ TURNS: Final = Suite(
         _column("what was acted on stands first", "values_to_be_in_set", "executed", value_set=[0]),
         _between("explicit_rating", 0, 1),
         _between("propensity", 0, 1),
+    ),
+)
+
+SIGNALS: Final = Suite(
+    "signals",
+    SIGNAL_SAMPLE,
+    (
+        _rows("signals"),
+        _not_null("turn_id"),
+        _unique("turn_id"),
+        _not_null("subject_id"),
+        _not_null("session_id"),
+        _between("turns_before", 0),
+        _between("turns_after", 0),
+        Expectation(
+            "no session has a longer pause in it",
+            "expect_column_values_to_be_between",
+            {"column": "gap_before", "min_value": 0, "max_value": Setting("signals.session_gap")},
+        ),
+        _between("gap_after", 0),
+        _equal("a session has the name of its first turn", "begins", "named_first"),
+        _equal("only a session's first turn has no pause before it", "begins", "without_gap"),
+        _between("rephrase_best", 0, 1),
+        _between("sentiment", -1, 1),
+        _between("explicit_rating", 0, 1),
     ),
 )
 
@@ -251,8 +288,11 @@ DOMAINS: Final = Suite(
             "on, makes every reading look wrong. If they are right, raise gates.max_correction_share",
             DOMAIN,
         ),
+        _steady("defects are about as many", "defect_shift"),
+        _steady("intents are mixed much", "intent_shift"),
+        _steady("utterances are about as long", "length_shift"),
     ),
     names_rows_by="domain",
 )
 
-SUITES: Final = (STAGES, TURNS, JUDGEMENTS, EXAMPLES, DOMAINS)
+SUITES: Final = (STAGES, TURNS, SIGNALS, JUDGEMENTS, EXAMPLES, DOMAINS)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from schemas.example import EXAMPLE
 from schemas.judgement import JUDGEMENT, NO_DOMAIN
 from schemas.record import Column, Record
+from schemas.signals import SIGNALS
 from schemas.turn import TURN
 
 STAGE_SUMMARY: Final = Record(
@@ -31,9 +32,11 @@ STAGE_SUMMARY: Final = Record(
     ),
 )
 
+_NO_PARENT: Final = "null = no parent release, or too few turns in one of the two"
+
 DOMAIN_SUMMARY: Final = Record(
     name="domain_summary",
-    version=1,
+    version=2,
     key=("domain",),
     meaning="The exact counts of each domain, one row a domain.",
     columns=(
@@ -45,6 +48,9 @@ DOMAIN_SUMMARY: Final = Record(
         Column("judged", pa.bool_(), "It has at least gates.min_domain_turns turns, so its shares say something"),
         Column("defect_share", pa.float64(), "Defective turns among its turns; null = no turns", "share"),
         Column("correction_share", pa.float64(), "Corrected turns among its turns; null = no turns", "share"),
+        Column("defect_shift", pa.float64(), f"Change of defect_share since the parent; {_NO_PARENT}", "share"),
+        Column("intent_shift", pa.float64(), f"Jensen-Shannon divergence of its intents; {_NO_PARENT}", "[0, 1]"),
+        Column("length_shift", pa.float64(), f"The same of its utterances' lengths; {_NO_PARENT}", "[0, 1]"),
     ),
 )
 
@@ -65,6 +71,24 @@ TURN_SAMPLE: Final = _sample(
     TURN,
     ("turn_id", "subject_id", "event_time", "executed", "outcome", "explicit_rating", "propensity"),
     Column("utterance_length", pa.int32(), "Length of the utterance without blanks around it", "code points"),
+)
+SIGNAL_SAMPLE: Final = _sample(
+    SIGNALS,
+    (
+        "turn_id",
+        "subject_id",
+        "session_id",
+        "turns_before",
+        "turns_after",
+        "gap_before",
+        "gap_after",
+        "rephrase_best",
+        "explicit_rating",
+        "sentiment",
+    ),
+    Column("begins", pa.bool_(), "It is the first turn of its session"),
+    Column("named_first", pa.bool_(), "The session has its id from it"),
+    Column("without_gap", pa.bool_(), "Nothing came before it in the session"),
 )
 JUDGEMENT_SAMPLE: Final = _sample(
     JUDGEMENT,

@@ -36,6 +36,18 @@ INPUT: Final = Record(
     ),
 )
 
+RENAMED: Final = Record(
+    name="renamed",
+    version=1,
+    key=("turn_id", "before"),
+    meaning="A candidate that the ontology renamed in a turn that people have labelled: where their labels find it.",
+    columns=(
+        Column("turn_id", pa.string(), "The turn", None, False, "key"),
+        Column("before", pa.string(), "candidate_id under the names of the log", None, False, "key"),
+        Column("now", pa.string(), "candidate_id under the names of now", None, False),
+    ),
+)
+
 FILE: Final = Record(
     name="file",
     version=1,

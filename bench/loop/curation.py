@@ -25,7 +25,8 @@ from models.leading import leading_of
 from models.options import WORDS
 from models.training import train
 from pipeline.config import Config
-from pipeline.jobs.curate import pool_options, vote_options
+from pipeline.curation.near import near_duplicates
+from pipeline.jobs.curate import near_options, pool_options, vote_options
 from pipeline.transforms.pool import pool
 from pipeline.transforms.votes import votes
 from schemas import GOLD
@@ -72,6 +73,9 @@ def curate(turns: pa.Table, config: Config = CONFIG) -> Curated:
     judgements, corrections = judge(ordered, table, models)
     cast, _ = votes(ordered, judgements, corrections, vote_options(config.curate))
     examples, _ = pool(cast, pool_options(config.curate, models.defect_id, models.correction_id))
+    if (near := near_options(config.curate)) is not None:
+        gone = near_duplicates(examples, near)["key"].to_numpy()
+        examples = examples.take(pa.array(np.delete(np.arange(examples.num_rows), gone)))
     return Curated(ordered, judgements, corrections, examples, models)
 
 

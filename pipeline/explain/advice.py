@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas import LEAST_USERS
+from schemas import LEAST_USERS, LeftOutReason
 
 
 def of_example(told: dict[str, Any], release: dict[str, Any]) -> str:
@@ -14,12 +14,33 @@ def of_example(told: dict[str, Any], release: dict[str, Any]) -> str:
     return _if_wrong(told["example"]["kind"], release)
 
 
+def of_left_out(reason: str, release: dict[str, Any]) -> str:
+    """Of an example that curation left out."""
+    options, again = release["config"]["curate"], _again("curate")
+    sentences = {
+        LeftOutReason.KNOWN: "Nothing: it is learned already.",
+        LeftOutReason.CONTRADICTS_TRAINING_SET: "Review it: either the training set is wrong, or its users are.",
+        LeftOutReason.CONTAMINATED: "Nothing: who has learned it cannot be measured by that evaluation set. Where the "
+        f"words they share are ordinary, raise curate.decontaminate_words (now {options['decontaminate_words']}), then "
+        f"{again}.",
+        LeftOutReason.DUPLICATE_ACROSS_SPLITS: "Nothing: a test that repeats the training data proves nothing.",
+        LeftOutReason.NEAR_DUPLICATE: "Nothing, if the one kept in its place will do. Else raise "
+        f"curate.duplicate_likeness (now {options['duplicate_likeness']:g}), then {again}.",
+        LeftOutReason.OVER_CAP: f"Nothing, or raise the cap, then {again}.",
+        LeftOutReason.NOT_SAMPLED: f"Nothing, or raise curate.replay_power (now {options['replay_power']:g}) or "
+        f"curate.replay_floor (now {options['replay_floor']:,}), then {again}.",
+    }
+    return sentences[LeftOutReason(reason)]
+
+
 def of_turn(told: dict[str, Any], release: dict[str, Any]) -> str:
     """Of a turn, by what became of it."""
     became, options = told["became"], release["config"]["curate"]
     outcome, vote = became["outcome"], became["vote"]
     if outcome == "quarantined":
         return _quarantined(became["quarantine"])
+    if became["left_out"]:
+        return of_left_out(outcome, release)
     if outcome in ("kept", "de_duplicated"):
         return _if_wrong(vote["kind"], release)
     if outcome == "uncertain":
@@ -27,7 +48,10 @@ def of_turn(told: dict[str, Any], release: dict[str, Any]) -> str:
     option = LEAST_USERS[vote["kind"]] if vote else "min_users"
     sentences = {
         "no_consent": "Nothing: what its user refused is in no training data.",
-        "excluded": "Nothing, if the filter or the incident is right; docs/config.md says where they are set.",
+        "excluded": "Nothing, if the filter or the incident is right; docs/inputs.md says how they are set.",
+        "licence": f"Nothing, or add its licence to curate.licences, then {_again('curate')}.",
+        "unknown_label": "Nothing; or, if the label is still right, add it to the domains of ontology.file, then "
+        f"{_again('ingest')}.",
         "no_words": "Nothing: there are no words to learn from.",
         "outside_split": f"Nothing, or move curate.test_from; {_again('curate')}.",
         "below_support": f"Read more logs, until {options[option]} users say it; or lower curate.{option} (now "

@@ -55,6 +55,9 @@ def _from_both(release: Release, name: str, tables: StageTables) -> dict[str, An
     example = release.find(name)
     if example is not None:
         return {"kind": "example"} | explain_example(tables, release, example)
+    left = release.left_out(name)
+    if left is not None:
+        return {"kind": "left_out", "left_out": left}
     turns = f"{release.manifest['closing']['ingest'].get('kept', 0):,} turns of {tables.workspace.out}/stages"
     held = ", ".join(release.quarantine["domains"])
     withheld = f"New examples of quarantined domains ({held}) are in no release. " if held else ""
@@ -63,13 +66,16 @@ def _from_both(release: Release, name: str, tables: StageTables) -> dict[str, An
 
 
 def _from_release(release: Release, name: str, tables: StageTables) -> dict[str, Any]:
-    """From the release alone, which knows the turns behind its examples and no others."""
+    """From the release alone, which knows the turns behind its examples and what was left out, and no others."""
     example = release.find(name)
     if example is not None:
         return {"kind": "example"} | of_release(release, example)
     behind = release.of_turn(name)
     if behind:
         return {"kind": "turn", "behind": [{"role": role} | of_release(release, example) for example, role in behind]}
+    left = release.left_out(name) or release.left_out_of_turn(name)
+    if left is not None:
+        return {"kind": "left_out", "left_out": left}
     hint = f"Turns that went into none are in the stages alone ({tables.mismatch(release.id)}). "
     raise _unknown(release, name, "no turn_id behind its examples", hint)
 

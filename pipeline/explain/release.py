@@ -54,7 +54,15 @@ class Release:
         entry = self.quarantine["domains"].get(name)
         return None if entry is None else {"domain": name, "carried_from": self.quarantine["carried_from"], **entry}
 
-    def find(self, name: str) -> dict[str, Any] | None:
+    def left_out(self, name: str) -> dict[str, Any] | None:
+        """The LEFT_OUT row of an example of this id, as `find` gives it."""
+        return self.find(name, "left_out")
+
+    def left_out_of_turn(self, turn_id: str) -> dict[str, Any] | None:
+        """The LEFT_OUT row of the example that a turn voted for; None where that was not left out."""
+        return next(iter(self._behind("left_out", "turn_ids", turn_id)), None)
+
+    def find(self, name: str, view: str = "lineage") -> dict[str, Any] | None:
         """The example of this id, or the only one whose id begins so; None where there is none.
 
         Raises
@@ -63,7 +71,7 @@ class Release:
             If several begin so.
         """
         exact, begun = [], []
-        for path in self._files("lineage"):
+        for path in self._files(view):
             ids = self._column(path, "example_id")
             rows = np.flatnonzero(flat(pc.starts_with(ids, name)).to_numpy(zero_copy_only=False)).tolist()
             begun += [(path, row, ids[row].as_py()) for row in rows]
@@ -78,10 +86,16 @@ class Release:
         """The examples that a turn is behind, and as what: `voted` (one at most) goes before `supports`."""
         found = []
         for member, role in (("turn_ids", "voted"), ("supporting_turns", "supports")):
-            for path in self._files("lineage"):
-                lists = flat(self._column(path, "provenance")).field(member)
-                owners = pc.list_parent_indices(lists).filter(pc.equal(lists.flatten(), turn_id))
-                found += [(self._row(path, row), role) for row in owners.to_pylist()]
+            found += [(row, role) for row in self._behind("lineage", member, turn_id)]
+        return found
+
+    def _behind(self, view: str, member: str, turn_id: str) -> list[dict[str, Any]]:
+        """Rows of a table whose provenance has a turn."""
+        found = []
+        for path in self._files(view):
+            lists = flat(self._column(path, "provenance")).field(member)
+            owners = pc.list_parent_indices(lists).filter(pc.equal(lists.flatten(), turn_id))
+            found += [self._row(path, row) for row in owners.to_pylist()]
         return found
 
     def places(self, example: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pipeline.explain.advice import of_example, of_turn
+from pipeline.explain.advice import of_example, of_left_out, of_turn
 from pipeline.explain.layout import clean, counted, label_words, listed, moment, reading, section, short, wrapped
 from pipeline.explain.render_gates import carried, gates
 from pipeline.explain.render_turn import candidates, context, dialog, judgement
-from pipeline.explain.render_votes import became, same_words, where
+from pipeline.explain.render_votes import became, left_out, same_words, where
 from pipeline.thresholds import of_domain
 from schemas import LEAST_USERS
 
@@ -34,6 +34,8 @@ def render(told: dict[str, Any], turns: bool = False) -> str:
     release = told["release"]
     if told["kind"] == "example":
         body, advice = _example(told, release, turns), of_example(told, release)
+    elif told["kind"] == "left_out":
+        body, advice = _left_out(told["left_out"], turns), of_left_out(told["left_out"]["reason"], release)
     elif "behind" in told:
         body, advice = _of_turn(told, release, turns), of_example(told["behind"][0], release)
     else:
@@ -67,6 +69,14 @@ def _example(told: dict[str, Any], release: dict[str, Any], turns: bool) -> list
     elif example["context"]:
         lines += section("Said before it, which its row of sft has too", context(example["context"]))
     return lines
+
+
+def _left_out(row: dict[str, Any], turns: bool) -> list[str]:
+    """An example that is in no view: the release has its id and its turns, and none of its words."""
+    lines = [f"example {row['example_id']}: {row['reason']}"]
+    lines += wrapped(f"{row['kind']}, split {row['split']}, in {counted(len(row['provenance']['turn_ids']), 'turn')}")
+    lines += section("What became of it", wrapped(left_out(row)))
+    return lines + (section("Their ids", _ids(row["provenance"])) if turns else [])
 
 
 def _of_turn(told: dict[str, Any], release: dict[str, Any], turns: bool) -> list[str]:

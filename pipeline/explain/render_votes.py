@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pipeline.explain.layout import clean, counted, label_words, listed, wrapped
 from pipeline.explain.render_gates import withheld
-from schemas import LEAST_USERS
+from schemas import LEAST_USERS, LEFT_OUT_MEANINGS, LeftOutReason
 
 LABELS_SHOWN: Final = 5
 
@@ -78,6 +78,8 @@ def became(
 def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any], release: dict[str, Any]) -> str:
     """An outcome of stages curate and release in a sentence."""
     options, outcome = release["config"]["curate"], told["outcome"]
+    if told["left_out"]:
+        return left_out(told["left_out"])
     if outcome == "quarantined":
         return withheld(told["quarantine"], told["carried"])
     wanted = options[LEAST_USERS[told["vote"]["kind"]] if told["vote"] else "min_users"]
@@ -85,6 +87,9 @@ def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any],
     sentences = {
         "no_consent": "its user does not allow learning from it, or from a turn that supports its correction",
         "excluded": "an opt-out, a filter or an incident keeps it out, or a turn that supports its correction",
+        "licence": f"its licence is none of curate.licences ({options.get('licences')}), or that of a turn that "
+        "supports its correction is none",
+        "unknown_label": "what it would teach is no label of the ontology any more: split or retired",
         "no_words": "nothing is left of the utterance without punctuation",
         "uncertain": _uncertain(judgement, options["confirm_below"]),
         "outside_split": "its time, or that of a turn that supports its correction, is on the other side of "
@@ -98,6 +103,14 @@ def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any],
         "de_duplicated": "it is in an example, which has the wording of another turn",
     }
     return sentences.get(outcome, "see docs/cli.md")
+
+
+def left_out(row: dict[str, Any]) -> str:
+    """Why curation left an example out, in a sentence."""
+    about = LEFT_OUT_MEANINGS[LeftOutReason(row["reason"])]
+    of = f": {clean(row['of'])}" if row["of"] else ""
+    alike = "" if row["similarity"] is None else f", similarity {row['similarity']:.2f}"
+    return f"example {row['example_id']} was left out: {about}{of}{alike}; {clean(row['detail'])}"
 
 
 def _uncertain(judgement: dict[str, Any], confirm_below: float) -> str:

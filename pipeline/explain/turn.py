@@ -17,6 +17,7 @@ from pipeline.explain.reasons import fired, moved
 from pipeline.explain.release import Release
 from pipeline.explain.tables import I64, Place, StageTables
 from pipeline.explain.voters import Voters, find_voters
+from pipeline.jobs.beside import ontology_of
 from pipeline.jobs.curate import vote_options
 from pipeline.transforms.votes import VoteOptions
 
@@ -61,7 +62,7 @@ def explain_turn(tables: StageTables, release: Release, place: Place, voters: Vo
     signals = tables.read("signals", place.bucket, np.array([place.row]))
     meant = candidates(own[2], signals, ids[at:], defective, release)
     voters = voters or voters_of(tables, release, turn["utterance"])
-    became = fate.became(tables, release, place, turn["turn_id"], voters, voting(release))
+    became = fate.became(tables, release, place, turn["turn_id"], voters, voting(tables, release))
     marks = {
         "supports": pointed_at(meant, "supporting_turns"),
         "gives": pointed_at(meant, "taken_from"),
@@ -74,7 +75,7 @@ def explain_turn(tables: StageTables, release: Release, place: Place, voters: Vo
         "judgement": _judgement(tables, place, judgement),
         "candidates": meant,
         "support": marks["supports"],
-        "same_words": fate.labels(release, voters.describe(turn["turn_id"])),
+        "same_words": fate.labels(release, voters.describe(turn["turn_id"]), became["left_out"]),
         "became": became,
     }
 
@@ -84,14 +85,14 @@ def voters_of(tables: StageTables, release: Release, utterance: str) -> Voters:
     models = release.manifest["identity"]["models"]
     words = normalise(pa.array([utterance]))[0].as_py()
     return find_voters(
-        tables, words, curate_options(release), (models["defect"], models["correction"]), voting(release)
+        tables, words, curate_options(release), (models["defect"], models["correction"]), voting(tables, release)
     )
 
 
-def voting(release: Release) -> VoteOptions:
+def voting(tables: StageTables, release: Release) -> VoteOptions:
     """What the votes behind the release were cast with."""
     signals = SignalOptions(**release.manifest["identity"]["config"]["signals"])
-    return vote_options(curate_options(release), signals)
+    return vote_options(curate_options(release), signals, ontology_of(tables.workspace))
 
 
 def curate_options(release: Release) -> CurateOptions:

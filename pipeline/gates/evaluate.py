@@ -17,7 +17,9 @@ from schemas.expectations import WHOLE, Expectation, Setting, Suite
 _STATE: Final = "Nothing was published; the last release stays current"
 
 
-def evaluate(suite: Suite, table: pa.Table, settings: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def evaluate(
+    suite: Suite, table: pa.Table, settings: Mapping[str, Mapping[str, Any]], library: Library | None = None
+) -> list[dict[str, Any]]:
     """Gate rows of a suite, one an expectation in the suite's order, and one that says that all were evaluated.
 
     Parameters
@@ -27,6 +29,8 @@ def evaluate(suite: Suite, table: pa.Table, settings: Mapping[str, Mapping[str, 
         Rows of `suite.record`.
     settings : mapping
         Section to key to value: the configuration, and `rows`.
+    library : Library, optional
+        Keeps what was found for its pages; a new one otherwise.
 
     Returns
     -------
@@ -43,7 +47,7 @@ def evaluate(suite: Suite, table: pa.Table, settings: Mapping[str, Mapping[str, 
     wanted = {e.name: _filled(e.kwargs, settings) for e in suite.expectations}
     if len(wanted) != len(suite.expectations):
         raise GateError(f"gate {suite.name}: two expectations have one name. {_STATE}")
-    results = _validate(suite, wanted, table.to_pandas())
+    results = (library or Library()).validate(suite, wanted, table.to_pandas())
     rows = [_row(suite, e, wanted[e.name], results.get(e.name)) for e in suite.expectations]
     told = {"configured": len(wanted), "evaluated": len(results)}
     if told["configured"] != told["evaluated"]:
@@ -51,6 +55,90 @@ def evaluate(suite: Suite, table: pa.Table, settings: Mapping[str, Mapping[str, 
             f"gate {suite.name}: {told['evaluated']} of {told['configured']} expectations were evaluated. {_STATE}"
         )
     return [*rows, {"gate": f"{suite.name}: every expectation was evaluated", "scope": WHOLE, "passed": True, **told}]
+
+
+class Library:
+    """Great Expectations in memory: no progress bars, nothing sent; pages only where a folder for them is given.
+
+    Parameters
+    ----------
+    pages : str, optional
+        Local folder that `build` writes Data Docs to.
+    """
+
+    def __init__(self, pages: str | None = None) -> None:
+        # Imported here, since it takes seconds; told first that no usage data is to be sent.
+        os.environ["GX_ANALYTICS_ENABLED"] = "false"
+        import great_expectations as gx
+        from great_expectations.data_context.types.base import (
+            DataContextConfig,
+            InMemoryStoreBackendDefaults,
+            ProgressBarsConfig,
+        )
+
+        logging.getLogger("great_expectations").setLevel(logging.ERROR)
+        config = DataContextConfig(
+            store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
+            data_docs_sites={"pages": _site(pages)} if pages else {},
+            progress_bars=ProgressBarsConfig(globally=False, metric_calculations=False),
+            analytics_enabled=False,
+        )
+        self._gx, self._pages = gx, pages
+        self._context = gx.get_context(mode="ephemeral", project_config=config)
+        self._source = self._context.data_sources.add_pandas("tables")
+
+    def validate(self, suite: Suite, wanted: Mapping[str, dict[str, Any]], frame: pd.DataFrame) -> dict[str, Any]:
+        """The library's results by the name of the expectation; `wanted` are the arguments of each.
+
+        Raises
+        ------
+        GateError
+            If the library raises.
+        """
+        try:
+            found = self._run(suite, wanted, frame)
+        except Exception as error:
+            # The library raises what its parts raise; whatever it is, the gate did not run.
+            raise GateError(
+                f"gate {suite.name}: cannot be evaluated ({type(error).__name__}: {str(error).strip()[:300]}). {_STATE}"
+            ) from error
+        return {result.expectation_config.meta["gate"]: result for result in found.results}
+
+    def _run(self, suite: Suite, wanted: Mapping[str, dict[str, Any]], frame: pd.DataFrame) -> Any:
+        from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+
+        gx, context = self._gx, self._context
+        times = {n for n in frame.columns if isinstance(frame[n].dtype, pd.DatetimeTZDtype)}
+        expectations = [
+            ExpectationConfiguration(
+                type=e.type, kwargs=_typed(wanted[e.name], times), meta={"gate": e.name, "notes": e.name}
+            ).to_domain_obj()
+            for e in suite.expectations
+        ]
+        whole = self._source.add_dataframe_asset(suite.name).add_batch_definition_whole_dataframe("whole")
+        listed = context.suites.add(gx.ExpectationSuite(name=suite.name, expectations=expectations))
+        definition = gx.ValidationDefinition(name=suite.name, data=whole, suite=listed)
+        checked = gx.Checkpoint(
+            name=suite.name,
+            validation_definitions=[context.validation_definitions.add(definition)],
+            result_format=_result_format(suite),
+        )
+        (found,) = context.checkpoints.add(checked).run({"dataframe": frame}).run_results.values()
+        return found
+
+    def build(self) -> None:
+        """Write the pages of all that was validated."""
+        if self._pages:
+            self._context.build_data_docs()
+
+
+def _site(folder: str) -> dict[str, Any]:
+    return {
+        "class_name": "SiteBuilder",
+        "show_how_to_buttons": False,
+        "store_backend": {"class_name": "TupleFilesystemStoreBackend", "base_directory": folder},
+        "site_index_builder": {"class_name": "DefaultSiteIndexBuilder", "show_cta_footer": False},
+    }
 
 
 def _filled(kwargs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -63,52 +151,6 @@ def _filled(kwargs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]
         return settings[section][key]
 
     return {k: value(v) for k, v in kwargs.items()}
-
-
-def _validate(suite: Suite, wanted: Mapping[str, dict[str, Any]], frame: pd.DataFrame) -> dict[str, Any]:
-    """The library's results by the name of the expectation."""
-    # Imported here, since it takes seconds; told first that no usage data is to be sent.
-    os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    import great_expectations as gx
-    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
-
-    context = _context(gx)
-    times = {n for n in frame.columns if isinstance(frame[n].dtype, pd.DatetimeTZDtype)}
-    try:
-        expectations = [
-            ExpectationConfiguration(
-                type=e.type, kwargs=_typed(wanted[e.name], times), meta={"gate": e.name}
-            ).to_domain_obj()
-            for e in suite.expectations
-        ]
-        asset = context.data_sources.add_pandas("tables").add_dataframe_asset(suite.name)
-        batch = asset.add_batch_definition_whole_dataframe("whole").get_batch({"dataframe": frame})
-        found = batch.validate(
-            gx.ExpectationSuite(name=suite.name, expectations=expectations), result_format=_result_format(suite)
-        )
-    except Exception as error:
-        # The library raises what its parts raise; whatever it is, the gate did not run.
-        raise GateError(
-            f"gate {suite.name}: cannot be evaluated ({type(error).__name__}: {str(error).strip()[:300]}). {_STATE}"
-        ) from error
-    return {result.expectation_config.meta["gate"]: result for result in found.results}
-
-
-def _context(gx: Any) -> Any:
-    """A context that lives in memory, draws no progress bars, keeps no pages and sends nothing."""
-    from great_expectations.data_context.types.base import (
-        DataContextConfig,
-        InMemoryStoreBackendDefaults,
-        ProgressBarsConfig,
-    )
-
-    logging.getLogger("great_expectations").setLevel(logging.ERROR)
-    config = DataContextConfig(
-        store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
-        progress_bars=ProgressBarsConfig(globally=False, metric_calculations=False),
-        analytics_enabled=False,
-    )
-    return gx.get_context(mode="ephemeral", project_config=config)
 
 
 def _result_format(suite: Suite) -> dict[str, Any]:

@@ -27,6 +27,14 @@ class GatesOptions:
         for another, lies outside.
     min_plausible_times : float
         The release stops if a smaller share of the turns sampled lie between them; a few lost clocks are in every log.
+    min_drift_turns : int
+        Domains with fewer turns, in this release or its parent, are not held against it: of 30 intents alone two draws
+        of 300 turns differ by .035.
+    max_defect_shift : float
+        A domain whose share of defective turns changed by more since the parent release is quarantined.
+    max_intent_shift, max_length_shift : float
+        The same for its intents and the lengths of its utterances, as Jensen-Shannon divergence (base 2): two mixes of
+        which a third is each one's own differ by a third.
     sample_rows : int
         Rows of each table that are looked at one by one, those of lowest key hash. A fault in one row of 5,000 is
         missed by 20,000 rows in 2 of 100 draws; what is counted is exact in any case.
@@ -39,4 +47,8 @@ class GatesOptions:
     earliest: str = "2000-01-01T00:00:00Z"
     latest: str = "2100-01-01T00:00:00Z"
     min_plausible_times: float = 0.99
+    min_drift_turns: int = 300
+    max_defect_shift: float = 0.25
+    max_intent_shift: float = 0.33
+    max_length_shift: float = 0.33
     sample_rows: int = 20_000

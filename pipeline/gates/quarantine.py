@@ -24,6 +24,9 @@ from pipeline.errors import GateError
 from pipeline.gates.counts import by_domain
 from schemas.expectations import DOMAIN, SUITES, WHOLE
 
+_SHIFTS = {
+    f"{s.name}: {e.name}" for s in SUITES for e in s.expectations if str(e.kwargs.get("column")).endswith("_shift")
+}
 _ADVICE = {f"{s.name}: {e.name}": e.advice for s in SUITES for e in s.expectations}
 
 
@@ -111,11 +114,15 @@ def left(quarantine: Mapping[str, Any], outcomes: Mapping[str, int]) -> dict[str
 
 def reason(domain: str, entry: Mapping[str, Any]) -> str:
     """One line that says why a domain is quarantined."""
-    checks = (
-        f"{c['gate'].split(': ', 1)[1]}: {c['observed']:.1%} of {entry['turns']:,} turns, at most {c['bound']:.1%}"
-        for c in entry["checks"]
-    )
+    checks = (f"{c['gate'].split(': ', 1)[1]}: {_observed(c, entry['turns'])}" for c in entry["checks"])
     return f"{domain} ({'; '.join(checks)})"
+
+
+def _observed(check: Mapping[str, Any], turns: int) -> str:
+    """A share of the domain's turns, or how far it has moved."""
+    if check["gate"] in _SHIFTS:
+        return f"changed by {check['observed']:.3f}, at most {check['bound']:.3f}"
+    return f"{check['observed']:.1%} of {turns:,} turns, at most {check['bound']:.1%}"
 
 
 def counted(quarantine: Mapping[str, Mapping[str, Any]], counts: pa.Table) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from pipeline.gates.counts import by_domain, by_outcome
+from pipeline.gates.drift import Shifts
 from schemas import DOMAIN_SUMMARY, STAGE_SUMMARY
 from schemas.expectations import STAGES_SUMMED
 
@@ -43,7 +44,7 @@ def stage_summary(counts: Mapping[str, pa.Table], records: int, written: Mapping
     return pa.Table.from_pylist(rows, schema=STAGE_SUMMARY.schema)
 
 
-def domain_summary(label: pa.Table, curate: pa.Table, min_turns: int) -> pa.Table:
+def domain_summary(label: pa.Table, curate: pa.Table, min_turns: int, shifts: Shifts | None = None) -> pa.Table:
     """DOMAIN_SUMMARY rows, by name.
 
     Parameters
@@ -52,6 +53,8 @@ def domain_summary(label: pa.Table, curate: pa.Table, min_turns: int) -> pa.Tabl
         COUNT rows of these stages.
     min_turns : int
         Turns from which on a domain is judged by its shares.
+    shifts : dict, optional
+        As `pipeline.gates.drift` gives them.
     """
     judged, made = by_domain(label), by_domain(curate)
     rows = []
@@ -68,6 +71,7 @@ def domain_summary(label: pa.Table, curate: pa.Table, min_turns: int) -> pa.Tabl
                 "judged": turns >= min_turns,
                 "defect_share": defects / turns if turns else None,
                 "correction_share": corrected / turns if turns else None,
+                **(shifts or {}).get(domain, {}),
             }
         )
     return pa.Table.from_pylist(rows, schema=DOMAIN_SUMMARY.schema)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 import apache_beam as beam
@@ -39,6 +41,12 @@ class Context:
     config: Config
     beam_args: list[str] = field(default_factory=list)
     progress: Progress = field(default_factory=Progress)
+    run_id: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}")
+
+    @property
+    def run_folder(self) -> str:
+        """Where all that carries a clock is kept."""
+        return storage.join(self.workspace.out, "runs", self.run_id)
 
     @property
     def options(self) -> PipelineOptions:
@@ -119,8 +127,9 @@ def write_one(tables: beam.PCollection, path: str, record: Record) -> None:
     def write(table: pa.Table) -> None:
         storage.write_table(path, record.conform(table))
 
-    whole = tables | f"Gather{record.name.title()}" >> beam.CombineGlobally(together).with_output_types(pa.Table)
-    _ = whole | f"Write{record.name.title()}" >> beam.Map(write).with_output_types(type(None))
+    name = path.rsplit("/", 1)[-1].partition(".")[0].title()
+    whole = tables | f"Gather{name}" >> beam.CombineGlobally(together).with_output_types(pa.Table)
+    _ = whole | f"Write{name}" >> beam.Map(write).with_output_types(type(None))
 
 
 def write_counts(tables: beam.PCollection, context: Context, stage: str) -> None:

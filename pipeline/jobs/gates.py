@@ -7,25 +7,31 @@ pipeline/gates/quarantine.py says what that means and in which form it is told.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import apache_beam as beam
+import pyarrow as pa
 
 from pipeline import manifest as manifests
 from pipeline import storage, tally
 from pipeline.errors import VerifyError
-from pipeline.gates.counts import by_outcome, closes
-from pipeline.gates.evaluate import evaluate
+from pipeline.gates import drift
+from pipeline.gates.counts import by_domain, by_outcome, closes
+from pipeline.gates.evaluate import Library, evaluate
+from pipeline.gates.pages import temporary, write_pages
 from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
 from pipeline.gates.summary import domain_summary, stage_summary
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
+from pipeline.jobs.label import profile_path
 from pipeline.transforms.counts import counts, total
 from pipeline.transforms.gates import COUNTS, SAMPLINGS, CountRows, SampleRows, WriteLowest, highest_hash
 from pipeline.transforms.quarantine import CarryOptions, Quarantine
 from schemas import COUNT, EXAMPLE
-from schemas.expectations import DOMAINS, EXAMPLES, JUDGEMENTS, STAGES, STAGES_SUMMED, TURNS
+from schemas.expectations import DOMAINS, EXAMPLES, JUDGEMENTS, SIGNALS, STAGES, STAGES_SUMMED, TURNS, Suite
 
 GATES_FILE: Final = "gates.json"
+PAGES: Final = "data_docs"
 # The table of each stage that has a row for each one kept.
 _TABLES: Final = {
     "ingest": ("turns", "turns"),
@@ -76,7 +82,8 @@ def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
         If the parent's files, needed for a quarantined domain, are not what its manifest lists.
     """
     tally.say("checking the gates")
-    gates, domains = _check(context, config)
+    gates, summary = _check(context, config, parent)
+    domains = quarantined(gates, summary)
     tally.say("")
     released, carried_from = _settle(context, config, tuple(domains), parent)
     told = context.workspace.counts("release")
@@ -93,29 +100,56 @@ def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
     return Passed(gates, {"domains": domains, "carried_from": carried_from}, released, rows)
 
 
-def _check(context: Context, config: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Gate rows, and the domains to quarantine. Rows of a suite are looked at after the counts are known to be true."""
+def _check(context: Context, config: dict[str, Any], parent: str | None) -> tuple[list[dict[str, Any]], pa.Table]:
+    """Gate rows and DOMAIN_SUMMARY rows. Rows of a suite are looked at after the counts are known to be true."""
     workspace = context.workspace
     told = {stage: workspace.counts(stage) for stage in STAGES_SUMMED}
     kept = {_TABLES[stage][0]: by_outcome(told[stage], closing=True).get("kept", 0) for stage in STAGES_SUMMED}
     wished = config["gates"]["sample_rows"]
     found = _sample(context, kept, wished)
     records = sum(f["records"] for f in workspace.facts("ingest")["inputs"])
-    domains = domain_summary(told["label"], told["curate"], config["gates"]["min_domain_turns"])
+    moved = _shifts(context, told["label"], config["gates"]["min_drift_turns"], parent)
+    domains = domain_summary(told["label"], told["curate"], config["gates"]["min_domain_turns"], moved)
     written = {stage: found.get(_TABLES[stage][0], 0) for stage in STAGES_SUMMED}
     tables = [
         (STAGES, stage_summary(told, records, written)),
-        *((suite, _read_sample(context, suite.name)) for suite in (TURNS, JUDGEMENTS, EXAMPLES)),
+        *((suite, _read_sample(context, suite.name)) for suite in (TURNS, SIGNALS, JUDGEMENTS, EXAMPLES)),
         (DOMAINS, domains),
     ]
     rows = {name: min(n, wished) for name, n in kept.items()}
     settings = config | {"rows": rows | {"stages": len(STAGES_SUMMED), "judgements_all": kept["judgements"]}}
+    return _evaluate(context, tables, settings), domains
+
+
+def _evaluate(
+    context: Context, tables: list[tuple[Suite, pa.Table]], settings: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Gate rows of all suites, also as pages with the run; the first suite that fails on the whole is the last."""
     gates: list[dict[str, Any]] = []
-    for suite, table in tables:
-        gates += evaluate(suite, table, settings)
-        storage.write_bytes(storage.join(workspace.stage("release"), GATES_FILE), storage.readable_json(gates))
-        enforce(gates)
-    return gates, quarantined(gates, domains)
+    path = storage.join(context.workspace.stage("release"), GATES_FILE)
+    with temporary() as folder:
+        library = Library(folder)
+        try:
+            for suite, table in tables:
+                gates += evaluate(suite, table, settings, library)
+                storage.write_bytes(path, storage.readable_json(gates))
+                enforce(gates)
+        finally:
+            write_pages(library, Path(folder), storage.join(context.run_folder, PAGES), gates)
+    return gates
+
+
+def profile(context: Context) -> drift.Profile:
+    """What the log is like."""
+    return drift.profile(storage.read_table(profile_path(context.workspace), COUNT.schema))
+
+
+def _shifts(context: Context, label: pa.Table, min_turns: int, parent: str | None) -> drift.Shifts:
+    """How far each domain has moved since the parent; nothing without one, or where it does not say how it was."""
+    if parent is None:
+        return {}
+    before = manifests.read(storage.join(context.workspace.out, "releases", parent))
+    return drift.shifts(profile(context), before.get("profile", {}), by_domain(label), before["domains"], min_turns)
 
 
 def _sample(context: Context, kept: dict[str, int], wished: int) -> dict[str, int]:

@@ -15,17 +15,29 @@ from apache_beam.io.filesystems import FileSystems
 from pipeline import readers, storage
 from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
-from pipeline.gold import GoldFiles, known_labels, read_gold, unknown_turns
+from pipeline.gold import GoldFiles, known_labels, of_folder, read_gold, unknown_turns
 from pipeline.inputs import Found, find
+from pipeline.jobs.beside import (
+    Beside,
+    keep_ontology,
+    labelled,
+    read_beside,
+    renamed_path,
+    tell,
+    under_names_now,
+)
 from pipeline.jobs.context import Context, write_counts, write_one
 from pipeline.lifecycle.tombstones import TombstoneFiles, Tombstones, tombstone_files
 from pipeline.readers.stream import COMPRESSIONS
+from pipeline.transforms.admit import Admission
 from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
-from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, TURNS, ReadFiles
+from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, RENAMED, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
 from pipeline.transforms.write import bucket_path, write_bucket
+from pipeline.workspace import Workspace
 from schemas import ADVICE, INPUT, TURN, Reason
 from schemas import GOLD as LABELS
+from schemas import RENAMED as RENAMED_ROWS
 
 # Bytes of our tables that a stored byte becomes, by rule of thumb; only the number of buckets follows from it.
 _EXPANSION: Final = {"packed": 8, "plain": 1}
@@ -45,6 +57,8 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
 
     Raises
     ------
+    ConfigError
+        If a file of the ontology or the filters cannot be right.
     InputError
         If nothing matches, no usable turn was found, or a label cannot be right. The last release stays current.
     ConfigError
@@ -52,11 +66,14 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
     """
     reader = readers.reader(format)
     workspace = context.workspace
+    beside = read_beside(context.config)
     found = find(pattern, reader.suffixes, workspace.out)
     labels = read_gold(gold)
     files = tombstone_files(workspace.out, context.config.forget.key)
     tombstones = files.load()
+    admission = _admission(workspace, beside, labels)
     workspace.begin("ingest")
+    keep_ontology(workspace, beside)
     if found.skipped:
         context.progress.note(
             f"ingest: left out {len(found.skipped)} file(s) that {format} does not read: "
@@ -65,8 +82,16 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
     sizes = [(uri, stored_bytes(path, size)) for path, uri, size in found.files]
     buckets = bucket_count(sizes, context.config.shuffle.bucket_bytes)
     barred = files if tombstones else None
-    context.run(lambda pipeline: _build(pipeline, context, found, format, buckets, barred))
-    _finish(context, found, format, buckets, labels, tombstones)
+    context.run(lambda pipeline: _build(pipeline, context, found, format, buckets, beside, admission, barred))
+    _finish(context, found, format, buckets, under_names_now(workspace, labels), beside, tombstones)
+
+
+def _admission(workspace: Workspace, beside: Beside, labels: GoldFiles) -> Admission | None:
+    """What is asked of turns as they are read; None where there is nothing to ask."""
+    if beside.ontology is None and beside.opt_outs is None:
+        return None
+    held = of_folder(storage.join(workspace.out, "gold"))
+    return Admission(beside.opt_outs, beside.ontology, labelled(beside.ontology, labels.table, held.table))
 
 
 def stored_bytes(path: str, size: int) -> int:
@@ -99,6 +124,8 @@ def _build(
     found: Found,
     format: str,
     buckets: int,
+    beside: Beside,
+    admission: Admission | None,
     tombstones: TombstoneFiles | None,
 ) -> None:
     table, mode = context.workspace.table, context.shuffle_mode
@@ -107,16 +134,16 @@ def _build(
         pipeline
         | beam.Create([(path, uri) for path, uri, _ in found.files], reshuffle=True)
         | "Read"
-        >> beam.ParDo(ReadFiles(format, context.config.ingest.timezone, context.threads, tombstones)).with_outputs(
-            TURNS, GOLD, DEAD, INPUTS, COUNTS
-        )
+        >> beam.ParDo(
+            ReadFiles(format, context.config.ingest.timezone, context.threads, admission, tombstones)
+        ).with_outputs(TURNS, GOLD, DEAD, INPUTS, COUNTS, RENAMED)
     )
 
     def shuffled(partition: Partition, name: str) -> Shuffle:
         return Shuffle(partition, mode, f"{spill}/{name}")
 
     parts = (
-        read[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill, context.threads),
+        read[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill, context.threads, beside.rules),
         read[GOLD]
         | "NumberGold" >> beam.Map(numbered).with_output_types(pa.Table)
         | "ShuffleGold" >> shuffled(KeyHash("turn_id", buckets), "gold")
@@ -128,6 +155,8 @@ def _build(
     )
     write_counts(parts | beam.Flatten(), context, "ingest")
     write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
+    if admission is not None and admission.labelled is not None:
+        write_one(read[RENAMED], renamed_path(context.workspace), RENAMED_ROWS)
 
 
 def _keep_gold(context: Context, labels: GoldFiles, buckets: int, only_known: bool) -> dict[str, object]:
@@ -166,6 +195,7 @@ def _finish(
     format: str,
     buckets: int,
     labels: GoldFiles,
+    beside: Beside,
     tombstones: Tombstones | None,
 ) -> None:
     workspace = context.workspace
@@ -186,9 +216,11 @@ def _finish(
     for reason in Reason:
         if n := outcomes.get(f"dead_letter.{reason}"):
             context.progress.note(f"ingest: {n:,} dead letter(s): {reason} ({ADVICE[reason]})")
+    tell(context.progress, beside, outcomes)
     if not outcomes.get("kept"):
         raise InputError(
             f"the input holds no usable turn: {len(found.files)} file(s), {records:,} record(s), "
+            f"{outcomes.get('opted_out', 0):,} of users who opted out, "
             f"{outcomes.get('dead_lettered', 0):,} dead letter(s), listed with reason, file and line in "
             f"{workspace.table('ingest', 'dead_letters')}. Is --format {format} right? "
             "Nothing was published; the last release stays current"
@@ -199,7 +231,8 @@ def _finish(
             "format": format,
             "left_out": found.skipped,
             "buckets": buckets,
-            "config": {"ingest": context.config.resolved()["ingest"]},
+            "config": {k: context.config.resolved()[k] for k in ("ingest", "ontology", "filters")},
+            "given": beside.facts,
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
             "gold": _keep_gold(context, labels, buckets, tombstones is not None),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import apache_beam as beam
+import pyarrow as pa
 
 from pipeline import storage
 from pipeline.errors import StageError
 from pipeline.gates.counts import closes
-from pipeline.jobs.context import Context, numbers, write_counts
-from pipeline.transforms.signals import JudgeTurns
+from pipeline.jobs.context import Context, numbers, write_counts, write_one
+from pipeline.transforms.counts import add_up
+from pipeline.transforms.signals import PROFILE, JudgeTurns
+from pipeline.workspace import Workspace
+from schemas import COUNT
 
 
 def run(context: Context) -> None:
@@ -30,10 +34,19 @@ def run(context: Context) -> None:
         gold=(workspace.table("ingest", "gold"), workspace.table("train", "gold")),
     )
 
+    summed = beam.CombineGlobally(add_up).with_output_types(pa.Table)
+
     def build(pipeline: beam.Pipeline) -> None:
-        done = numbers(pipeline, context.workspace.buckets("signals", "signals")) | "Judge" >> beam.ParDo(judge)
-        write_counts(done, context, "label")
+        buckets = numbers(pipeline, workspace.buckets("signals", "signals"))
+        judged = buckets | "Judge" >> beam.ParDo(judge).with_outputs(PROFILE, main="counts")
+        write_counts(judged.counts, context, "label")
+        write_one(judged[PROFILE] | "SumProfile" >> summed, profile_path(workspace), COUNT)
 
     context.run(build)
     gate = closes("label", workspace.counts("label"), workspace.facts("ingest")["kept"])
     workspace.finish("label", {"config": {}, "gates": [gate]})
+
+
+def profile_path(workspace: Workspace) -> str:
+    """Where the stage says what the log is like, for `pipeline.gates.drift.profile`."""
+    return storage.join(workspace.stage("label"), "profile.parquet")

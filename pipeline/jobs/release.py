@@ -16,16 +16,19 @@ from pipeline.jobs import gates
 from pipeline.jobs.context import Context, numbers, write_one
 from pipeline.publish import publisher
 from pipeline.transforms.ingest import Place
-from pipeline.transforms.shards import ReadBuckets, ShardPlan, WriteDeadLetters, WriteShard, plan
+from pipeline.transforms.shards import ReadBuckets, ShardPlan, WriteDeadLetters, WriteLeftOut, WriteShard, plan
 from pipeline.transforms.shuffle import Shuffle
 from pipeline.verify import verify
 from pipeline.version import code_version
+from pipeline.writers import croissant, training_set_diff
 from pipeline.writers.card import card
 from pipeline.writers.views import view_rows
-from schemas import DEAD_LETTER, EXAMPLE, FILE, SPLITS, TURN
+from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, TURN
 
 _COUNTED: Final = ("ingest", "signals", "label", "curate", "release")
 _DEAD_LETTERS_A_FILE: Final = 200_000
+# A shard by hash of a hundred thousand is never empty, and a reader holds one at ease.
+_LEFT_OUT_A_FILE: Final = 200_000
 
 
 def run(context: Context) -> str:
@@ -48,10 +51,10 @@ def run(context: Context) -> str:
     workspace = context.workspace
     workspace.begin("release")
     passed = gates.run(context, _config(context), _parent(workspace.out, _interval(context)))
-    files = _write_shards(context, passed) + _write_dead_letters(context)
+    files = _write_shards(context, passed) + _write_left_out(context) + _write_dead_letters(context)
     manifest = _manifest(context, files, passed)
     folder = workspace.table("release", "files")
-    for name, data in _documents(manifest).items():
+    for name, data in (_documents(manifest) | _review(context)).items():
         storage.write_bytes(storage.join(folder, name), data)
         manifest["files"][name] = {"bytes": len(data), "sha256": storage.sha256(data)}
     data = storage.readable_json(manifest)
@@ -132,6 +135,33 @@ def _plan(context: Context) -> ShardPlan:
     return plan(rows, sizes, context.config.release.shard_bytes)
 
 
+def _write_left_out(context: Context) -> list[dict[str, Any]]:
+    """What curate left out, in files of a size that follows from their number."""
+    workspace = context.workspace
+    told = by_outcome(workspace.counts("curate"))
+    rows = {split: told.get(f"left_out.{split}", 0) for split in SPLITS}
+    if not sum(rows.values()):
+        return []
+    shards = ShardPlan({split: -(-n // _LEFT_OUT_A_FILE) for split, n in rows.items()})
+    source, folder = workspace.table("curate", "left_out"), workspace.table("release", "files")
+    path = storage.join(workspace.stage("release"), "left_out.parquet")
+
+    def build(pipeline: beam.Pipeline) -> None:
+        buckets = numbers(pipeline, workspace.bucket_numbers(source))
+        spread = Shuffle(shards, context.shuffle_mode, workspace.spill("release"))
+        left = buckets | beam.ParDo(ReadBuckets(source, LEFT_OUT)) | spread
+        write_one(left | beam.ParDo(WriteLeftOut(folder, shards)), path, FILE)
+
+    context.run(build)
+    files: list[dict[str, Any]] = storage.read_table(path, FILE.schema).to_pylist()
+    written = sum(f["rows"] for f in files)
+    if written != sum(rows.values()):
+        raise GateError(
+            f"stage release: {sum(rows.values()):,} examples were left out, {written:,} were written; run it again"
+        )
+    return files
+
+
 def _write_dead_letters(context: Context) -> list[dict[str, Any]]:
     """Dead letters in files of a size that follows from their number, not from the buckets they lie in."""
     workspace = context.workspace
@@ -174,7 +204,9 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
             {"uri": f["uri"], "sha256": f["sha256"], "bytes": f["bytes"]}
             for f in ingested["gold"]["inputs"] + trained["gold"]["inputs"]
         ],
+        "given": ingested["given"] + workspace.facts("curate")["given"],
         "format": ingested["format"],
+        "curation": workspace.facts("curate")["inputs"],
         "config": _config(context),
         "code": code_version(),
         "parent": _parent(workspace.out, interval),
@@ -198,6 +230,7 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
         "counts": {stage: by_outcome(table) for stage, table in counts.items()},
         "closing": {stage: by_outcome(table, closing=True) for stage, table in counts.items()},
         "domains": by_domain(counts["label"]),
+        "profile": gates.profile(context),
         "thresholds": {"defect": trained["threshold"], "correction": trained["tau"]},
         "training": trained["report"],
         "gates": closed + passed.gates,
@@ -243,8 +276,17 @@ def _window(context: Context) -> dict[str, str]:
 def _documents(manifest: dict[str, Any]) -> dict[str, bytes]:
     return {
         "README.md": card(manifest).encode(),
+        croissant.NAME: storage.readable_json(croissant.croissant(manifest)),
         "gates.json": storage.readable_json(manifest["gates"]),
     }
+
+
+def _review(context: Context) -> dict[str, bytes]:
+    """What people are to decide, where a training set was given."""
+    if context.workspace.facts("curate")["config"]["curate"]["training_set"] is None:
+        return {}
+    rows = training_set_diff.of_folder(context.workspace.table("curate", "training_set_diff"))
+    return {training_set_diff.NAME: training_set_diff.sheet(rows)}
 
 
 def _install(context: Context, manifest: dict[str, Any], data: bytes) -> str:

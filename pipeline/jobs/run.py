@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from pipeline import manifest as manifests
 from pipeline import storage
+from pipeline.curation.training_files import read_training_set
+from pipeline.errors import StageError
+from pipeline.events import Events, Table, views_of
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import curate, ingest, label, release, signals, train
+from pipeline.jobs.beside import Beside, read_beside
 from pipeline.jobs.context import Context
 from pipeline.stages import STAGES
+from pipeline.verify import RECORDS
 from pipeline.version import code_version
 from pipeline.writers.views import VIEWS
 
@@ -32,6 +37,13 @@ def run(
     gold : tuple of str
         Files, folders or globs of labels, for stage ingest.
 
+    Raises
+    ------
+    ConfigError
+        If a file that an option names cannot be right; nothing was begun.
+    StageError
+        If one of stage ingest has changed since, and `first` is a later stage.
+
     Returns
     -------
     dict
@@ -39,6 +51,8 @@ def run(
         and the error there.
     """
     begun = datetime.now(UTC)
+    events = Events(context.run_folder, context.config.events, context.progress.note)
+    _prove_files(context, first)
     steps: dict[str, Callable[[], object]] = {
         "ingest": lambda: ingest.run(context, pattern or "", format or "", gold),
         "signals": lambda: signals.run(context),
@@ -47,19 +61,41 @@ def run(
         "curate": lambda: curate.run(context),
         "release": lambda: release.run(context),
     }
-    for stage in STAGES[STAGES.index(first) :]:
-        try:
-            with context.progress.stage(stage):
-                steps[stage]()
-            context.keep_options(stage)
-        except BaseException as error:
-            _record(context, begun, {"failed": stage, "error": f"{type(error).__name__}: {error}"})
-            raise
-    release_id = context.workspace.facts("release")["release_id"]
-    folder = storage.join(context.workspace.out, "releases", release_id)
+    with events.run([Table(pattern)] if pattern else []) as wrote:
+        for stage in STAGES[STAGES.index(first) :]:
+            try:
+                with context.progress.stage(stage), events.stage(stage):
+                    steps[stage]()
+                context.keep_options(stage)
+            except BaseException as error:
+                _record(context, begun, {"failed": stage, "error": f"{type(error).__name__}: {error}"})
+                raise
+        release_id = context.workspace.facts("release")["release_id"]
+        folder = storage.join(context.workspace.out, "releases", release_id)
+        wrote += views_of(folder, manifests.read(folder)["files"], RECORDS)
     result = summary(context, folder)
     _record(context, begun, result)
     return result
+
+
+def _prove_files(context: Context, first: str) -> None:
+    """Read the files that options name before hours of work, as an error in them ends it."""
+    options, beside = context.config.curate, read_beside(context.config)
+    if first != "ingest":
+        _unchanged(context, beside, first)
+    if options.training_set and STAGES.index(first) <= STAGES.index("curate"):
+        read_training_set(options.training_set)
+
+
+def _unchanged(context: Context, beside: Beside, first: str) -> None:
+    """The files that stage ingest read are those that it would read now, as far as they are named now."""
+    held = {(g["option"], g["sha256"]) for g in context.workspace.facts("ingest").get("given", [])}
+    changed = [given.where for given in beside.files if (given.option, given.sha256) not in held]
+    if changed:
+        raise StageError(
+            f"{', '.join(changed)}: not what the turns in {context.workspace.stage('ingest')} were read with; run from "
+            f"ingest, not --from {first}"
+        )
 
 
 def summary(context: Context, folder: str) -> dict[str, Any]:
@@ -86,9 +122,8 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
 
 def _record(context: Context, begun: datetime, result: dict[str, Any]) -> None:
     """All that carries a clock, outside the release."""
-    run_id = f"{begun:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}"
     facts = {
-        "run_id": run_id,
+        "run_id": context.run_id,
         "begun": begun.isoformat(),
         "ended": datetime.now(UTC).isoformat(),
         "code": code_version(),
@@ -96,7 +131,7 @@ def _record(context: Context, begun: datetime, result: dict[str, Any]) -> None:
         "rows": context.progress.rows,
         "result": result,
     }
-    path = storage.join(context.workspace.out, "runs", run_id, "run.json")
+    path = storage.join(context.run_folder, "run.json")
     # What stopped the run may keep this from being written too; the first error is the one to tell.
     with suppress(OSError) if "failed" in result else nullcontext():
         storage.write_bytes(path, storage.readable_json(facts))

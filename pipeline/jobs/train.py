@@ -22,7 +22,8 @@ from models.training import train
 from models.training_table import certified_from, wrong_gold
 from pipeline import storage, tally
 from pipeline.errors import InputError
-from pipeline.gold import SUFFIXES, GoldFiles, merged, of_files
+from pipeline.gold import GoldFiles, merged, of_folder
+from pipeline.jobs.beside import under_names_now
 from pipeline.jobs.context import Context, numbers
 from pipeline.jobs.ingest import tell_unknown
 from pipeline.transforms.chain import CountEdges, KnownEdges
@@ -88,10 +89,7 @@ def run(context: Context) -> None:
 
 def audited(workspace: Workspace, only: frozenset[str] | None = None) -> GoldFiles:
     """Labels in `<out>/gold`, where audits put theirs; of the named files alone where names are given."""
-    folder = storage.join(workspace.out, "gold")
-    paths = storage.files(folder) if storage.exists(folder) else []
-    named = [(path, f"gold/{path.rsplit('/', 1)[-1]}") for path in paths if path.endswith(SUFFIXES)]
-    return of_files([(path, uri) for path, uri in named if only is None or uri in only])
+    return under_names_now(workspace, of_folder(storage.join(workspace.out, "gold"), only))
 
 
 def labels(workspace: Workspace, held: GoldFiles) -> pa.Table:

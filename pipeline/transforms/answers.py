@@ -106,13 +106,19 @@ def _read_by_nlu(turns: pa.Table, lists: pa.ListArray) -> Mask:
 
 
 def contexts(
-    turns: pa.Table, judgements: pa.Table, executed: I64, rows: I64, options: ContextOptions
+    turns: pa.Table,
+    judgements: pa.Table,
+    executed: I64,
+    rows: I64,
+    options: ContextOptions,
+    shown: Mask | None = None,
 ) -> tuple[pa.ListArray, npt.NDArray[np.object_]]:
     """The turns before each of `rows`, as far back as they can stand in a training example.
 
     Going back it ends at the session's first turn or where the conversation changes, at a turn that was judged
     defective or has a p(defect) over `options.below`, whose outcome is logged as other than answered, that may not be
-    learned from, that got no words or an ill-formed tool call, and where another option says so.
+    learned from or that is not to be shown, that got no words or an ill-formed tool call, and where another option
+    says so.
 
     Parameters
     ----------
@@ -122,6 +128,8 @@ def contexts(
         As in `answered`.
     rows : numpy.ndarray of int64, shape (k,)
     options : ContextOptions
+    shown : numpy.ndarray of bool, shape (n,), optional
+        Turns that may stand in a context; all of them if not given.
 
     Returns
     -------
@@ -130,7 +138,7 @@ def contexts(
     keys : numpy.ndarray of object, shape (k,)
         Hash of each context's texts: the same words have the same key, whoever said them.
     """
-    first = _first(turns, judgements, executed, options)[rows]
+    first = _first(turns, judgements, executed, options, shown)[rows]
     lengths = rows - first
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     member = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
@@ -150,7 +158,7 @@ def got_ids(turns: pa.Table, executed: I64, rows: I64) -> I64:
     return hash64(_got(turns, executed, rows, response_of_calls=False)).view(np.int64)
 
 
-def _first(turns: pa.Table, judgements: pa.Table, executed: I64, options: ContextOptions) -> I64:
+def _first(turns: pa.Table, judgements: pa.Table, executed: I64, options: ContextOptions, shown: Mask | None) -> I64:
     """Row at which each turn's context begins, shape (n,); its own row where it has none."""
     n = turns.num_rows
     at = np.arange(n, dtype=np.int64)
@@ -159,6 +167,8 @@ def _first(turns: pa.Table, judgements: pa.Table, executed: I64, options: Contex
     begins[1:] = names[1:] != names[:-1]
     start = np.maximum.accumulate(np.where(begins, at, 0)) if n else at
     unfit = is_true(flat(judgements["is_defect"])) | ~learnable(turns) | ~said(turns)
+    if shown is not None:
+        unfit |= ~shown
     unfit |= ~(flat(judgements["p_defect"]).to_numpy() <= options.below)
     unfit |= is_true(pc.not_equal(flat(turns["outcome"]), "answered"))
     unfit |= tool_calls(turns, acted_on(turns["interpretations"], turns["executed"])) & ~tool_calls(turns, executed)

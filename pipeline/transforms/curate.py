@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 
 from features.text import flat
 from pipeline import storage, tally
-from pipeline.transforms.counts import counts, domain_names, rows_by_domain
+from pipeline.curation.known import KnownPass, compare, diff
+from pipeline.transforms.counts import counts
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
-from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.votes import CORRECTION_READS, TURN_READS, VoteOptions, votes
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import CORRECTION, EXAMPLE, JUDGEMENT, TURN
+from schemas import CORRECTION, EXAMPLE, JUDGEMENT, TRAINING_SET_DIFF, TURN
 
 
 class WordsHash(KeyHash):
@@ -60,19 +60,30 @@ class CastVotes(SideBySide):
 
 @beam.typehints.with_output_types(pa.Table)
 class PoolVotes(SideBySide):
-    """Buckets of whole utterances to files of Example rows; gives their counts."""
+    """Buckets of whole utterances to files of Example rows; gives the counts of the votes that became none, and the
+    examples as `pooled`: which of them are kept is told later. What contradicts a training set is listed in the folder
+    `review`.
+    """
 
-    def __init__(self, folder: str, options: PoolOptions, threads: int = 1) -> None:
+    def __init__(
+        self, folder: str, options: PoolOptions, threads: int = 1, known: KnownPass | None = None, review: str = ""
+    ) -> None:
         super().__init__(threads)
         self._folder, self._options = folder, options
+        self._known, self._review = known, review
 
     def work(self, bucket: tuple[int, pa.Table]) -> list[pa.Table]:
         """One bucket."""
         number, table = bucket
         examples, outcomes = pool(table, self._options)
         write_bucket(self._folder, number, examples, EXAMPLE)
-        by_label = rows_by_domain("examples", domain_names(examples["domain"]))
-        return [counts("curate", outcomes, examples_by_kind(examples), by_label)]
+        outcomes.pop("kept", None)
+        told = {"pooled": examples.num_rows}
+        if self._known is not None:
+            training = self._known.training
+            write_bucket(self._review, number, diff(examples, training), TRAINING_SET_DIFF)
+            told["in_training_set"] = int(compare(examples, training).known.sum())
+        return [counts("curate", outcomes, told)]
 
 
 class Curate(beam.PTransform):

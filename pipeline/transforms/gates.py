@@ -17,7 +17,17 @@ from features.text import flat
 from pipeline import storage
 from pipeline.transforms.counts import counts
 from pipeline.transforms.write import bucket_path
-from schemas import EXAMPLE, EXAMPLE_SAMPLE, JUDGEMENT, JUDGEMENT_SAMPLE, TURN, TURN_SAMPLE, Record
+from schemas import (
+    EXAMPLE,
+    EXAMPLE_SAMPLE,
+    JUDGEMENT,
+    JUDGEMENT_SAMPLE,
+    SIGNAL_SAMPLE,
+    SIGNALS,
+    TURN,
+    TURN_SAMPLE,
+    Record,
+)
 
 COUNTS: Final = "counts"
 _HASH: Final = "key_hash"
@@ -32,6 +42,14 @@ def _length(text: pa.ChunkedArray) -> pa.Array:
 
 def _turns(rows: pa.Table) -> dict[str, pa.Array]:
     return {"utterance_length": _length(rows["utterance"])}
+
+
+def _signals(rows: pa.Table) -> dict[str, pa.Array]:
+    return {
+        "begins": pc.equal(rows["turns_before"], 0),
+        "named_first": pc.equal(rows["session_id"], rows["turn_id"]),
+        "without_gap": pc.is_null(rows["gap_before"]),
+    }
 
 
 def _judgements(rows: pa.Table) -> dict[str, pa.Array]:
@@ -73,6 +91,7 @@ class Sampling:
 
 SAMPLINGS: Final = {
     "turns": Sampling(TURN, TURN_SAMPLE, ("utterance",), _turns),
+    "signals": Sampling(SIGNALS, SIGNAL_SAMPLE, (), _signals),
     "judgements": Sampling(JUDGEMENT, JUDGEMENT_SAMPLE, (), _judgements),
     "examples": Sampling(EXAMPLE, EXAMPLE_SAMPLE, ("utterance", "intent", "response", "provenance"), _examples),
 }

@@ -6,7 +6,7 @@ decide it; only where they belong to different subjects, the losers' buckets are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import apache_beam as beam
@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, join, strings
 from features.timeline import sort
+from pipeline.filters.excluded import with_excluded
+from pipeline.filters.rules import Rule
 from pipeline.transforms.counts import counts
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.threads import SideBySide
@@ -157,28 +159,32 @@ class _Supersede(beam.DoFn):
 
 @beam.typehints.with_output_types(pa.Table)
 class _WriteTurns(SideBySide):
-    """Settle and write a bucket of subjects; gives its counts."""
+    """Settle and write a bucket of subjects, marked by the rules that keep turns out of learning; gives its counts."""
 
-    def __init__(self, folder: str, threads: int) -> None:
+    def __init__(self, folder: str, threads: int, rules: Sequence[Rule] = ()) -> None:
         super().__init__(threads)
-        self._folder = folder
+        self._folder, self._rules = folder, tuple(rules)
 
     def work(self, bucket: tuple[int, pa.Table]) -> list[pa.Table]:
         """One bucket."""
         number, table = bucket
-        turns = settled(table)
+        turns = with_excluded(settled(table), self._rules)
         if turns.num_rows:
             write_bucket(self._folder, number, turns, TURN)
-        return [counts("ingest", {"kept": turns.num_rows})]
+        names = turns["excluded"].value_counts().to_pylist() if self._rules else []
+        excluded = {f"excluded.{row['values']}": row["counts"] for row in names if row["values"] is not None}
+        return [counts("ingest", {"kept": turns.num_rows}, excluded)]
 
 
 class IngestTurns(beam.PTransform):
     """Turn tables to files, one a bucket of subjects; gives COUNT tables."""
 
-    def __init__(self, folder: str, buckets: int, mode: str, spill: str, threads: int = 1) -> None:
+    def __init__(
+        self, folder: str, buckets: int, mode: str, spill: str, threads: int = 1, rules: Sequence[Rule] = ()
+    ) -> None:
         super().__init__()
         self._folder, self._buckets, self._mode, self._spill = folder, buckets, mode, spill
-        self._threads = threads
+        self._threads, self._rules = threads, rules
 
     def expand(self, turns: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
@@ -188,7 +194,7 @@ class IngestTurns(beam.PTransform):
         ruled = fork.decides | "ByTurn" >> by_turn
         ruled = ruled | "Supersede" >> beam.ParDo(_Supersede()).with_outputs("counts", main="notices")
         both = (fork.rows, ruled.notices) | "BySubject" >> by_subject
-        written = both | "WriteTurns" >> beam.ParDo(_WriteTurns(self._folder, self._threads))
+        written = both | "WriteTurns" >> beam.ParDo(_WriteTurns(self._folder, self._threads, self._rules))
         return (ruled.counts, written) | "Counts" >> beam.Flatten()
 
 

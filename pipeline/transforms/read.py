@@ -15,6 +15,7 @@ from pipeline import readers, tally
 from pipeline.lifecycle.tombstones import TombstoneFiles, drop_forgotten
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
+from pipeline.transforms.admit import Admission
 from pipeline.transforms.check import check
 from pipeline.transforms.counts import counts
 from pipeline.transforms.threads import InThreads
@@ -22,22 +23,28 @@ from schemas import DEAD_LETTER, INPUT, Reason
 
 # A file that breaks off, is no such archive, or is gone.
 _BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException)
-TURNS, GOLD, DEAD, INPUTS, COUNTS = "turns", "gold", "dead_letters", "inputs", "counts"
+TURNS, GOLD, DEAD, INPUTS, COUNTS, RENAMED = "turns", "gold", "dead_letters", "inputs", "counts", "renamed"
 
 
 @beam.typehints.with_output_types(pa.Table)
 class ReadFiles(beam.DoFn):
-    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters` and `inputs`; `counts` of what is forgotten.
+    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters` and `inputs`; what an admission did to them
+    is tagged `counts` and `renamed`, and how many turns are of forgotten users `counts` too.
 
     A file that cannot be read becomes one dead letter at the position reached; what was read before it stays. The
     bytes are hashed as they pass. Turns of forgotten users go no further than this: nothing of them is written.
     """
 
     def __init__(
-        self, format: str, zone: str | None, threads: int = 1, tombstones: TombstoneFiles | None = None
+        self,
+        format: str,
+        zone: str | None,
+        threads: int = 1,
+        admission: Admission | None = None,
+        tombstones: TombstoneFiles | None = None,
     ) -> None:
         self._format, self._zone, self._threads = format, zone, threads
-        self._files = tombstones
+        self._admission, self._files = admission, tombstones
 
     def setup(self) -> None:
         """Find the reader, and who is forgotten."""
@@ -72,8 +79,17 @@ class ReadFiles(beam.DoFn):
         tally.add(batch.records)
         turns, gold, forgotten = drop_forgotten(turns, batch.gold, self._tombstones)
         told = counts("ingest", {"in": forgotten, "forgotten": forgotten} if forgotten else {})
-        found = ((TURNS, turns), (GOLD, gold), (DEAD, batch.dead), (DEAD, refused), (COUNTS, told))
+        found = [(DEAD, batch.dead), (DEAD, refused), (COUNTS, told), *self._admitted(turns, gold)]
         return [TaggedOutput(tag, table) for tag, table in found if table.num_rows]
+
+    def _admitted(self, turns: pa.Table, gold: pa.Table) -> list[tuple[str, pa.Table]]:
+        """What of the turns and labels goes on."""
+        if self._admission is None:
+            return [(TURNS, turns), (GOLD, gold)]
+        let = self._admission.admit(turns, gold)
+        gone = {"in": let.opted_out, "opted_out": let.opted_out} if let.opted_out else {}
+        told = counts("ingest", gone, let.counts)
+        return [(TURNS, let.turns), (GOLD, let.gold), (DEAD, let.dead), (COUNTS, told), (RENAMED, let.renamed)]
 
 
 class _Batches:

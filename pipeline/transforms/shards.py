@@ -18,7 +18,7 @@ from pipeline import storage, tally
 from pipeline.transforms.ingest import by_place
 from pipeline.transforms.write import bucket_path
 from pipeline.writers.views import VIEWS, tool_calls_by_kind
-from schemas import DEAD_LETTER, EXAMPLE, FILE, SPLITS, Record
+from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, Record
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,20 @@ class WriteDeadLetters(beam.DoFn):
         number, table = shard
         name = f"dead_letters/data/all-{number:05d}-of-{self._shards:05d}.parquet"
         yield write_file(self._folder, name, by_place(table), DEAD_LETTER)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class WriteLeftOut(beam.DoFn):
+    """A shard of what was left out to its file; gives its FILE row."""
+
+    def __init__(self, folder: str, plan: ShardPlan) -> None:
+        self._folder, self._plan = folder, plan
+
+    def process(self, shard: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+        """One shard."""
+        number, table = shard
+        rows = table.sort_by("example_id")
+        yield write_file(self._folder, f"left_out/data/{self._plan.name(number)}", rows, LEFT_OUT)
 
 
 def write_file(folder: str, path: str, table: pa.Table, record: Record) -> pa.Table:

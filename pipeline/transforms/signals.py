@@ -19,11 +19,14 @@ from models.review import Reviews
 from models.store import loads
 from models.thresholds import UNKNOWN
 from pipeline import storage, tally
+from pipeline.gates.drift import profile_counts
 from pipeline.transforms.counts import counts, domain_names
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, GOLD, JUDGEMENT, SIGNALS, TURN
 
+# Tag of counts of what the log is like.
+PROFILE: Final = "profile"
 # Turns that a thread works on at once: what the kernels hold on the way is many times the rows themselves.
 PIECE_ROWS: Final = 25_000
 
@@ -73,7 +76,10 @@ class ComputeSignals(SideBySide):
 
 @beam.typehints.with_output_types(pa.Table)
 class JudgeTurns(SideBySide):
-    """Bucket numbers to files of Judgement and Correction rows; gives their counts, by domain too."""
+    """Bucket numbers to files of Judgement and Correction rows; gives their counts, by domain too.
+
+    Counts of what the log is like go to the tag `profile`.
+    """
 
     def __init__(
         self,
@@ -99,7 +105,7 @@ class JudgeTurns(SideBySide):
             pa.concat_tables([GOLD.empty(), *(storage.read_table(p, GOLD.schema) for p in paths)])
         )
 
-    def work(self, bucket: int) -> list[pa.Table]:
+    def work(self, bucket: int) -> list[pa.Table | beam.pvalue.TaggedOutput]:
         """One bucket."""
         columns = list(TURN_READS) + [c for c in READS_SAID if self._models.reads_words and c not in TURN_READS]
         turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, columns)
@@ -112,7 +118,7 @@ class JudgeTurns(SideBySide):
         judgements, corrections = (pa.concat_tables(tables) for tables in zip(*done, strict=True))
         write_bucket(self._judgements, bucket, judgements, JUDGEMENT)
         write_bucket(self._corrections, bucket, corrections, CORRECTION)
-        return [_counts(turns, judgements, corrections)]
+        return [_counts(turns, judgements, corrections), beam.pvalue.TaggedOutput(PROFILE, profile_counts(table))]
 
 
 def _counts(turns: pa.Table, judgements: pa.Table, corrections: pa.Table) -> pa.Table:

@@ -15,7 +15,9 @@ from features.hashing import hash64, mix, shares, strings
 from features.interpretation import acted_on, list_offsets
 from features.learnable import READS as LEARNABLE
 from features.learnable import excluded, refused
-from features.text import flat, normalise
+from features.text import flat, is_true, normalise
+from pipeline.ontology.labels import Ontology
+from pipeline.ontology.named import usable
 from pipeline.transforms.answers import ContextOptions, answered, contexts, done_ids, got_ids, tool_calls, well_formed
 from pipeline.transforms.counts import domain_names
 from pipeline.transforms.faults import against, identities
@@ -56,6 +58,10 @@ class VoteOptions:
     test_share : float
     context : ContextOptions
     test_from : datetime or None
+    licences : tuple of str or None
+        Licences that may be learned from; None = any, or none stated.
+    ontology : Ontology or None
+        What may be a label; None = anything.
     retry : RetryOptions
     """
 
@@ -63,6 +69,8 @@ class VoteOptions:
     test_share: float
     context: ContextOptions
     test_from: datetime | None = None
+    licences: tuple[str, ...] | None = None
+    ontology: Ontology | None = None
     retry: RetryOptions = field(default_factory=RetryOptions)
 
 
@@ -76,11 +84,12 @@ def votes(
     A defective one without an accepted correction votes against what was done (a rejection); if it is an agent's, and
     its user asked again and was served, for that answer over its own (a preference).
     An interpretation that is not `well_formed`, as one with a blank intent, is no label, so it gets no vote.
-    Outcomes of the others, the first that holds: `no_consent`, `excluded`, `no_words` (nothing is left of the
-    utterance without punctuation), `uncertain`, `outside_split` (a train user's turn after the cut in time, or a test
-    user's before it).
+    Outcomes of the others, the first that holds: `no_consent`, `excluded`, `licence` (it is under none of
+    `licences`), `no_words` (nothing is left of the utterance without punctuation), `uncertain`, `unknown_label` (what
+    it would vote for or against is no label of the ontology), `outside_split` (a train user's turn after the cut in
+    time, or a test user's before it).
     A correction or preference holds what its supporting turns say or got, so it has no vote either where one of them is
-    without consent, excluded or on the other side of the cut.
+    without consent, excluded, under another licence or on the other side of the cut.
 
     Parameters
     ----------
@@ -125,6 +134,8 @@ class _Voters:
         Normalised utterance of every turn.
     split : numpy.ndarray of object, shape (n,)
         Of every turn.
+    shown : numpy.ndarray of bool, shape (n,)
+        Turns that may stand before an answer, as far as licence and ontology go.
     """
 
     rows: npt.NDArray[np.int64]
@@ -136,6 +147,7 @@ class _Voters:
     executed: npt.NDArray[np.int64]
     words: pa.Array
     split: npt.NDArray[np.object_]
+    shown: Mask
 
 
 def _decide(
@@ -152,22 +164,37 @@ def _decide(
     kind, retry = _kinds(turns, judgements, correction >= 0, executed, words, options)
     split, inside = _split(turns, options)
     support = _support(turns, accepted, at, retry)
+    free = licensed(turns, options.licences)
+    usable_done, usable_fixed = _usable(turns, accepted, executed, options.ontology)
+    # Nothing is taught, for right or for wrong, that is no label.
+    named = np.where(correction >= 0, usable_fixed[correction], usable_done & ((retry < 0) | usable_done[retry]))
     outcome = np.select(
         [
             _with_support(refused(turns), support),
             _with_support(excluded(turns), support),
+            _with_support(~free, support),
             strings(words) == "",
             kind == "",
+            ~named,
             _with_support(~inside, support),
         ],
-        ["no_consent", "excluded", "no_words", "uncertain", "outside_split"],
+        ["no_consent", "excluded", "licence", "no_words", "uncertain", "unknown_label", "outside_split"],
         "vote",
     )
     rows = np.flatnonzero(outcome == "vote")
     done = np.where(np.isin(kind, ("confirmation", "answer")), np.arange(turns.num_rows), retry)
     by_agent = answered(turns, executed)
     return outcome, _Voters(
-        rows, kind[rows], correction[rows], done[rows], by_agent[rows], accepted, executed, words, split
+        rows,
+        kind[rows],
+        correction[rows],
+        done[rows],
+        by_agent[rows],
+        accepted,
+        executed,
+        words,
+        split,
+        free & usable_done,
     )
 
 
@@ -200,6 +227,24 @@ def _kinds(
         "",
     )
     return kind.astype(object), retry
+
+
+def licensed(turns: pa.Table, licences: tuple[str, ...] | None) -> Mask:
+    """Turns under one of some licences, shape (n,); every turn where none are named. One that states none is not."""
+    if licences is None:
+        return np.ones(turns.num_rows, bool)
+    return is_true(pc.is_in(flat(turns["licence"]), value_set=pa.array(licences, pa.string())))
+
+
+def _usable(
+    turns: pa.Table, accepted: pa.Table, executed: npt.NDArray[np.int64], ontology: Ontology | None
+) -> tuple[Mask, Mask]:
+    """Turns whose executed interpretation may be a label, shape (n,), and accepted corrections that may be one, shape
+    (k + 1,). Nothing, as what an answer in words executed, is no label that could be unknown; the last entry stands for
+    it among the corrections.
+    """
+    done = np.append(usable(flat(turns["interpretations"]).flatten(), ontology), True)
+    return done[executed], np.append(usable(flat(accepted["interpretation"]), ontology), True)
 
 
 def _support(
@@ -310,7 +355,8 @@ def _apart(
     """
     kind = voters.kind
     agents = voters.by_agent & ~np.isin(kind, LABEL_KINDS)
-    before, context_keys = contexts(turns, judgements, voters.executed, voters.rows[agents], context)
+    rows = voters.rows[agents]
+    before, context_keys = contexts(turns, judgements, voters.executed, rows, context, voters.shown)
     # Row of each voter among the agents'; null for the others.
     at = pa.array(np.cumsum(agents) - 1, mask=~agents)
     keys = pa.array(context_keys, pa.string()).take(at)

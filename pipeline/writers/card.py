@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pipeline.gates.quarantine import reason
+from pipeline.writers.contents import by_domain, left_out, limits
 from pipeline.writers.trust import how_sure
 from pipeline.writers.views import VIEWS
 
@@ -35,10 +36,13 @@ def card(manifest: dict[str, Any]) -> str:
         ),
         "",
         *_views(manifest["files"]),
+        *by_domain(manifest),
+        *left_out(manifest),
         *how_sure(manifest),
         *_quarantined(manifest["quarantine"]),
         "## Known limits",
         "",
+        *limits(manifest),
         "- `confidence` is a model's probability, not a person's judgement.",
         "- An example pools every user who said the same words; what is right for most may be wrong for one.",
         "- Slots whose value does not stand in the text have no BIO tag.",

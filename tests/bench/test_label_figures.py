@@ -1,4 +1,4 @@
-"""The figures of labels: what was blamed, what a group of signals adds, what a model makes of unseen domains."""
+"""The figures of labels: what was blamed, what a model makes of unseen domains."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import pytest
 from build import interpretation, turns
 
 from bench import by_domain, lodo
-from bench.ablation import GROUPS, OTHER, Study, ablate, group_of, table, without
 from bench.blame import figures, truth_of_blame
 from bench.weak import aggregations
 from features.signals import signals
-from models.design import EVIDENCE, TURN_SIGNALS, Design, turn_design
-from models.prior import NAMES
+from models.design import turn_design
 
 
 def test_what_was_heard_wrong_goes_before_what_was_read_wrong():
@@ -38,45 +36,6 @@ def test_blame_is_counted_on_wrong_turns_that_were_found():
     assert found["accuracy"] == pytest.approx(2 / 3) and found["baseline.accuracy"] == pytest.approx(2 / 3)
     assert (found["asr.recall"], found["slots.precision"], found["turns"]) == (0.5, 1.0, 3.0)
     assert figures(blame, meant, np.zeros(5, bool)) == {}
-
-
-@pytest.mark.parametrize(
-    ("column", "group"),
-    [
-        ("negates_next", "user words"),
-        ("rephrase_next", "rephrase"),
-        ("top.rephrase", "rephrase"),
-        ("top.repeats", "n-best"),
-        ("repeats_next", "rephrase"),
-        ("second.prior.value.echo", "pooled prior"),
-        ("other.echo", "system words"),
-        ("top_score_next", "confidence"),
-        ("top.later_echo", "later interpretations"),
-        ("turns_after", "time"),
-        ("vs_top.denied_before", "earlier interpretations"),
-        ("of_another_work", OTHER),
-    ],
-)
-def test_a_column_falls_into_a_group(column, group):
-    assert group_of(column) == group
-
-
-def test_every_group_has_columns():
-    assert {group_of(n) for n in (*TURN_SIGNALS, *(f"top.{e}" for e in (*EVIDENCE, *NAMES)))} >= set(GROUPS)
-
-
-def test_what_a_group_adds_is_what_is_lost_without_it():
-    generator = np.random.default_rng(0)
-    values = generator.random((200, 2)).astype(np.float32)
-    design = Design(values, ("negates_next", "top_score"))
-    truth = (values[:, 1] > 0.5).astype(float)
-    study = Study("made", design, lambda d: np.nan_to_num(d.values[:, 1]).astype(float), truth, np.ones(200, bool))
-    found = ablate(study)
-    assert (found["made.all.auc"], found["made.without.confidence.auc"]) == (1.0, 0.5)
-    assert found["made.without.user_words.auc"] == 1.0
-    assert np.isnan(without(design, "confidence").values[:, 1]).all() and not np.isnan(values).any()
-    lines = table({k: round(v, 4) for k, v in found.items()}).splitlines()
-    assert [line.split()[2] for line in lines[1:]] == ["1.0000", "0.5000", "1.0000"] or "-0.5000" in lines[2]
 
 
 def _traffic(seed=0, users=220):

@@ -103,9 +103,18 @@ def test_every_number_has_its_bounds_and_its_default_lies_within():
         for key, value in keys.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
+    # Caps are off.
+    unset = {f"curate.max_per_{what}" for what in ("user", "intent", "domain")}
+    assert all(sections["curate"][name.partition(".")[2]] is None for name in unset)
     # Any number will do as a seed.
-    assert numbers.keys() - {"train.seed"} == _BOUNDS.keys()
-    assert all(least <= numbers[name] <= most for name, (least, most) in _BOUNDS.items())
+    assert numbers.keys() - {"train.seed"} | unset == _BOUNDS.keys()
+    assert all(least <= numbers[name] <= most for name, (least, most) in _BOUNDS.items() if name not in unset)
+
+
+def test_a_cap_that_is_set_has_a_bound():
+    assert load(None, ["curate.max_per_intent=3"]).curate.max_per_intent == 3
+    with pytest.raises(ConfigError, match=r"curate\.max_per_intent = 0: at least 1 is wanted"):
+        load(None, ["curate.max_per_intent=0"])
 
 
 def test_an_interval_must_end_after_it_starts():

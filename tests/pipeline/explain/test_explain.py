@@ -134,7 +134,7 @@ def test_a_turn_whose_user_allows_no_learning(released: Path, told: Any):
     found = told(released, "u000-0")
     became = found["became"]
     assert became.pop("outcome") == "no_consent" and became.pop("places") == []
-    assert became == dict.fromkeys(("vote", "example", "quarantine", "carried"))
+    assert became == dict.fromkeys(("vote", "example", "left_out", "quarantine", "carried"))
     assert found["same_words"]["turns_without_vote"]["no_consent"] >= 1 and found["same_words"]["for"] is None
 
 

@@ -30,12 +30,13 @@ def test_a_row_a_stage_with_both_sides_of_its_sum():
 
 
 def test_a_row_a_domain_with_its_shares():
-    table = domain_summary(LABEL, CURATE, min_turns=4)
+    moved = {"music": {"defect_shift": 0.5, "intent_shift": 0.1, "length_shift": 0.2}}
+    table = domain_summary(LABEL, CURATE, min_turns=4, shifts=moved)
     assert table.schema.equals(DOMAIN_SUMMARY.schema)
     assert [list(r.values()) for r in table.to_pylist()] == [
-        ["(none)", 0, 0, 0, 2, False, None, None],
-        ["bus", 3, 0, 0, 0, False, 0.0, 0.0],
-        ["music", 4, 3, 1, 0, True, 0.75, 0.25],
+        ["(none)", 0, 0, 0, 2, False, None, None, None, None, None],
+        ["bus", 3, 0, 0, 0, False, 0.0, 0.0, None, None, None],
+        ["music", 4, 3, 1, 0, True, 0.75, 0.25, 0.5, 0.1, 0.2],
     ]
 
 

@@ -81,10 +81,12 @@ def test_whole_subjects_lie_together_in_the_total_order_however_many_buckets(tmp
 def test_dead_letters_are_listed_counted_by_reason_and_told(tmp_path: Path):
     folder = write(tmp_path / "in", a_jsonl=lines(record()) + b"".join(BAD), b_jsonl_gz=b"no gzip")
     rows, outcomes, said = run(folder, tmp_path / "out")
+    # Without an ontology every label is known.
+    wanted = [str(reason) for reason in Reason if reason != Reason.UNKNOWN_LABEL]
     reasons = {k.removeprefix("dead_letter."): n for k, n in outcomes.items() if k.startswith("dead_letter.")}
-    assert reasons == dict.fromkeys(map(str, Reason), 1) | {str(Reason.INVALID_FIELD): 2}
+    assert reasons == dict.fromkeys(wanted, 1) | {str(Reason.INVALID_FIELD): 2}
     assert (len(rows), outcomes["in"], outcomes["dead_lettered"]) == (1, 11, 10)
-    assert all(f" dead letter(s): {reason} (" in said for reason in Reason)
+    assert all(f" dead letter(s): {reason} (" in said for reason in wanted)
     files = (tmp_path / "out" / "stages" / "ingest" / "dead_letters").glob("*.parquet")
     held = pa.concat_tables([pa.parquet.read_table(f) for f in files])
     assert held.num_rows == 10 and held.schema.names == list(DEAD_LETTER.names)

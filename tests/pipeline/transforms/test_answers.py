@@ -11,6 +11,7 @@ from build import interpretation, turns
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.ontology.parse import parse
 from pipeline.transforms.answers import ContextOptions, answered, contexts, well_formed
 from pipeline.transforms.votes import VoteOptions, _executed, votes
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
@@ -202,6 +203,20 @@ def test_a_context_holds_what_was_asked_called_and_said():
 def test_a_context_ends_at_a_turn_that_cannot_stand_in_it(fields: dict[str, Any], p: float):
     held = before({}, fields, {}, {}, p_defect=[0.0, p, 0.0, 0.0])
     assert [ids(h) for h in held] == [[], ["t000"], [], ["t002"]]
+
+
+def test_a_context_ends_at_a_turn_under_another_licence_and_at_a_call_that_the_ontology_retired():
+    call = {"nbest": [interpretation("old_tool", domain="tool")], "executed": 0}
+    ontology = parse({"domains": {"tool": {"intents": {"new_tool": []}}}, "retired": [{"intent": "old_tool"}]}, "o")
+    free = {"licence": "MIT"}
+    rows = (free, free | call, free, {"licence": "no"}, free, free)
+
+    def held(**options: Any) -> list[list[str]]:
+        return [ids(vote["context"]) for vote in cast(*rows, **options)]
+
+    assert held() == [[f"t{k:03d}" for k in range(n)] for n in range(6)]
+    assert held(licences=("MIT",)) == [[], ["t000"], ["t000", "t001"], [], ["t004"]]
+    assert held(ontology=ontology) == [[], [], ["t002"], ["t002", "t003"], ["t002", "t003", "t004"]]
 
 
 def test_a_turn_at_the_bound_and_one_that_was_answered_stand_in_a_context():

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from features.hashing import pseudonyms
+from pipeline.ontology.parse import parse
 from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.pool import PoolOptions, pool
 from pipeline.transforms.votes import VoteOptions, vote_outcomes, votes
@@ -377,9 +378,9 @@ def test_a_correction_without_an_intent_is_no_label(intent: str | None, domain: 
     assert [r["kind"] for r in cast([{}], [0.9], {0: reading})[0]] == ["rejection"]
 
 
-def supported(*later: dict[str, Any], by: list[str], **options: Any) -> list[str]:
+def supported(*later: dict[str, Any], by: list[str], first: dict[str, Any] | None = None, **options: Any) -> list[str]:
     """Outcomes of a corrected turn and later turns of the user, `by` naming those that support the correction."""
-    rows = [{"subject_id": "u"}, *({"subject_id": "u"} | r for r in later)]
+    rows = [{"subject_id": "u"} | r for r in (first or {}, *later)]
     table = turns(*({"nbest": [interpretation("go"), interpretation("stop")], "executed": 0} | r for r in rows))
     judgements, corrections = judged(table, [0.9] + [0.0] * len(later), {0: interpretation("fix")})
     column = pa.array([by], corrections.schema.field("supporting_turns").type)
@@ -517,3 +518,61 @@ def test_the_solve_rate_is_the_share_of_turns_that_needed_no_correction():
     assert pooled(*fixed)[0][0]["solve_rate"] == 0.0
     # What was called right at once is an answer, so nobody counted it.
     assert pooled(*(r | {"label": interpretation("x", domain="tool")} for r in fixed))[0][0]["solve_rate"] is None
+
+
+ONTOLOGY = parse(
+    {"domains": {"d": {"intents": {"go": ["city"], "fix": []}}}, "retired": [{"intent": "stop"}, {"slot": "gate"}]}, "o"
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reading", "outcome"),
+    [
+        ({}, None, "vote"),
+        ({"executed": 1}, None, "unknown_label"),
+        ({"nbest": [interpretation("go", gate="7")]}, None, "unknown_label"),
+        ({}, interpretation("fix"), "vote"),
+        ({"executed": 1}, interpretation("fix"), "vote"),
+        ({}, interpretation("stop"), "unknown_label"),
+        ({}, interpretation("sing"), "unknown_label"),
+        ({}, interpretation("go", street="x"), "unknown_label"),
+        ({"executed": None}, None, "uncertain"),
+        ({"executed": 1, "consent": False}, None, "no_consent"),
+        ({"executed": 1, "utterance": "?"}, None, "no_words"),
+        ({"nbest": [interpretation("rm", domain="tool")]}, None, "vote"),
+        ({"nbest": [], "executed": None, "response": "yes", "outcome": "answered"}, None, "vote"),
+    ],
+)
+def test_no_vote_is_for_a_label_outside_the_ontology(
+    fields: dict[str, Any], reading: dict[str, Any] | None, outcome: str
+):
+    fields = {"outcome": "answered"} | fields
+    accepted, p_defect = ({}, [0.0]) if reading is None else ({0: reading}, [0.9])
+    assert cast([fields], p_defect, accepted, ontology=ONTOLOGY)[1] == {outcome: 1}
+    assert "unknown_label" not in cast([fields], p_defect, accepted)[1]
+
+
+@pytest.mark.parametrize(
+    ("licences", "outcomes"),
+    [
+        (None, ["vote", "vote", "vote"]),
+        (("CC0-1.0", "MIT"), ["vote", "licence", "licence"]),
+        (("CC0-1.0", "other"), ["vote", "vote", "licence"]),
+    ],
+)
+def test_turns_under_other_licences_or_none_do_not_vote(licences: tuple[str, ...] | None, outcomes: list[str]):
+    rows, found = cast([{"licence": "CC0-1.0"}, {"licence": "other"}, {}], [0.0] * 3, licences=licences)
+    assert found == dict(Counter(outcomes)) and len(rows) == outcomes.count("vote")
+    assert [r["licence"] for r in rows] == [
+        name for name, o in zip(("CC0-1.0", "other", None), outcomes, strict=True) if o == "vote"
+    ]
+
+
+def test_a_correction_that_a_turn_under_another_licence_supports_casts_no_vote():
+    free = {"licence": "MIT"}
+    assert supported(free, free, by=["t001"], licences=("MIT",), first=free) == ["vote"] * 3
+    assert supported({"licence": "no"}, free, by=["t001"], licences=("MIT",), first=free) == [
+        "licence",
+        "licence",
+        "vote",
+    ]

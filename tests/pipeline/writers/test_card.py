@@ -11,7 +11,14 @@ def manifest(**fields: Any) -> dict[str, Any]:
     return {
         "release_id": "0123456789abcdef" * 4,
         "window": {"first": "2026-03-01", "last": "2026-03-02"},
-        "counts": {"label": {"kept": 1234, "defects": 56}, "release": {"kept": 7, "examples.train.correction": 7}},
+        "counts": {
+            "ingest": {"superseded": 3, "dead_letter.naive_time": 2},
+            "label": {"kept": 1234, "defects": 56},
+            "release": {"kept": 7, "examples.train.correction": 7},
+        },
+        "closing": {"curate": {"in": 1234, "kept": 7, "below_support": 1200, "no_words": 0, "some_new_reason": 27}},
+        "domains": {"music": {"turns": 1000, "defects": 50, "corrected": 7}, "bus": {"turns": 234, "defects": 6}},
+        "identity": {"config": {"curate": {"answer_min_users": 1, "reject_min_users": 1}}},
         "thresholds": {"defect": THRESHOLD, "correction": THRESHOLD},
         "quarantine": {"domains": {}, "carried_from": None},
         "training": {"labels": "labelling functions", "gold_turns": 0},
@@ -54,6 +61,32 @@ def test_the_figures_are_those_of_the_manifest():
     assert "| examples, train, correction | 7 |" in text
 
 
+def test_domains_stand_with_their_share_of_defects_the_largest_first():
+    text = card(manifest())
+    assert "| music | 1,000 | 50 (5.0%) | 7 |\n| bus | 234 | 6 (2.6%) | 0 |" in text
+
+
+def test_what_was_left_out_is_told_by_reason():
+    told = card(manifest()).partition("## What was left out")[2].partition("##")[0]
+    assert [line.split("|")[1:3] for line in told.splitlines() if line.startswith("| ")][1:] == [
+        [" too few users say so ", " 1,200 "],
+        [" some new reason ", " 27 "],
+        [" superseded by a later record of the same turn ", " 3 "],
+        [" dead letter: naive_time ", " 2 "],
+    ]
+
+
+def test_limits_follow_from_the_data():
+    made = {"kept": 9, "examples.train.correction": 7, "examples.train.rejection": 2}
+    counts = manifest()["counts"] | {"release": made}
+    text = card(manifest(counts=counts))
+    assert "There is no test split" in text and "One user is enough for: rejection." in text
+    assert "in place of 2 rejections is not known" in text and "No defect is certified" in text
+    sure = manifest()["counts"] | {"label": {"kept": 1, "defects_certified": 1}, "release": {"examples.test.answer": 1}}
+    text = card(manifest(counts=sure))
+    assert "There is no test split" not in text and "No defect is certified" not in text
+
+
 def test_what_is_estimated_is_never_called_certified():
     assert card(manifest()).count("no threshold is certified") == 2
     sure = THRESHOLD | {"certified_at": 0.8, "precision": 0.97, "labels": 40, "low": 0.91}
@@ -85,7 +118,7 @@ def test_thresholds_by_domain_stand_in_a_table_where_they_differ():
     assert "| bus | 0.700 | proved on its own gold | 0.90 | 60 |" in text
     assert "| train |  | abstains |  |  |" in text
     same = {"bus": domain("option"), "train": domain("option")}
-    assert "| bus |" not in card(
+    assert "| domain (defect) |" not in card(
         manifest(thresholds={"defect": THRESHOLD | {"domains": same}, "correction": THRESHOLD})
     )
 

@@ -1,0 +1,1 @@
+"""Which of the pooled examples are released: duplicates, contamination, caps and sampling."""

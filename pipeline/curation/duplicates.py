@@ -1,0 +1,170 @@
+"""Near-duplicates over all buckets: the bands that meet, the pairs that share one, their similarity, and who gives way.
+
+An example is named by where it lies: bucket * 2 ** 32 + row of its file, so that a pair finds the texts of its examples
+by reading two files. Only what proves to be alike comes to one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+
+from features.text import flat
+from pipeline import storage
+from pipeline.curation.candidates import PAIR, pairs
+from pipeline.curation.near import NearOptions, Side, edges, once, side
+from pipeline.curation.resolve import resolve
+from pipeline.curation.shingles import I64, Shingles
+from pipeline.curation.shuffling import Shuffling
+from pipeline.curation.texts import READS
+from pipeline.transforms.threads import SideBySide
+from pipeline.transforms.write import bucket_path
+from schemas import EXAMPLE
+
+_ROW_BITS: Final = 32
+
+
+def keys(bucket: int, rows: I64) -> I64:
+    """Where examples lie as one number, shape (n,)."""
+    return (np.int64(bucket) << _ROW_BITS) + rows
+
+
+class ByBucket:
+    """Partition rows by the bucket that an example of theirs lies in."""
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+
+    def __call__(self, table: pa.Table) -> I64:
+        """Bucket of each row, shape (n,)."""
+        return table[self._column].to_numpy() >> _ROW_BITS
+
+
+class ByBand:
+    """Partition signature rows by their band's key, which is a hash."""
+
+    def __init__(self, buckets: int) -> None:
+        self._buckets = buckets
+
+    def __call__(self, table: pa.Table) -> I64:
+        """Bucket of each row, shape (n,)."""
+        return (table["band"].to_numpy().view(np.uint64) % np.uint64(self._buckets)).astype(np.int64)
+
+
+def _together(table: pa.Table) -> I64:
+    """All in one bucket."""
+    return np.zeros(table.num_rows, np.int64)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class PairUp(beam.DoFn):
+    """Buckets of whole bands to PAIR tables."""
+
+    def __init__(self, options: NearOptions) -> None:
+        self._options = options
+
+    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+        """One bucket."""
+        yield from pairs(bucket[1], self._options.likeness)
+
+
+# A pair with what is known of its first example.
+_HALF: Final = pa.schema(
+    [
+        *PAIR,
+        ("first_rank", pa.int64()),
+        ("first_id", pa.string()),
+        ("first_test", pa.bool_()),
+        ("shingles", pa.list_(pa.uint32())),
+    ]
+)
+
+
+def _read_side(folder: str, bucket: int, key: I64, width: int) -> Side:
+    """One side of pairs whose examples lie in a bucket's file."""
+    examples = storage.read_table(bucket_path(folder, bucket), EXAMPLE.schema, list(READS))
+    return side(examples, key & ((1 << _ROW_BITS) - 1), width)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class AttachFirst(SideBySide):
+    """Buckets of pairs to pairs, each once, with what is known of the first example."""
+
+    def __init__(self, folder: str, options: NearOptions, threads: int = 1) -> None:
+        super().__init__(threads)
+        self._folder, self._options = folder, options
+
+    def work(self, element: tuple[int, pa.Table]) -> list[pa.Table]:
+        """One bucket."""
+        bucket, table = element
+        each = once(table)
+        held = _read_side(self._folder, bucket, each["first"].to_numpy(), self._options.width)
+        lists = pa.ListArray.from_arrays(pa.array(held.shingles.offsets, pa.int32()), pa.array(held.shingles.hashes))
+        columns = [flat(each["first"]), flat(each["second"]), pa.array(held.rank), held.id, pa.array(held.test), lists]
+        return [pa.table(columns, schema=_HALF)]
+
+
+@beam.typehints.with_output_types(pa.Table)
+class Compare(SideBySide):
+    """Buckets of half-told pairs to EDGE tables: the pairs that are alike."""
+
+    def __init__(self, folder: str, options: NearOptions, threads: int = 1) -> None:
+        super().__init__(threads)
+        self._folder, self._options = folder, options
+
+    def work(self, element: tuple[int, pa.Table]) -> list[pa.Table]:
+        """One bucket."""
+        bucket, table = element
+        lists = flat(table["shingles"])
+        held = Shingles(lists.offsets.to_numpy().astype(np.int64), lists.values.to_numpy())
+        test = table["first_test"].to_numpy()
+        first = Side(table["first_rank"].to_numpy(), flat(table["first_id"]), test, held)
+        second = _read_side(self._folder, bucket, table["second"].to_numpy(), self._options.width)
+        return [edges(table, first, second, self._options.likeness)]
+
+
+@beam.typehints.with_output_types(pa.Table)
+class Resolve(beam.DoFn):
+    """All edges to VERDICT rows."""
+
+    def __init__(self, options: NearOptions) -> None:
+        self._options = options
+
+    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+        """The one bucket."""
+        yield resolve(bucket[1], self._options.detail)
+
+
+class NearDuplicates(beam.PTransform):
+    """BAND tables of all examples to VERDICT tables.
+
+    Parameters
+    ----------
+    folder : str
+        Example files, whose places the keys of the rows name.
+    options : NearOptions
+    shuffling : Shuffling
+    """
+
+    def __init__(self, folder: str, options: NearOptions, shuffling: Shuffling) -> None:
+        super().__init__()
+        self._folder, self._options, self._by = folder, options, shuffling
+
+    def expand(self, bands: beam.PCollection) -> beam.PCollection:
+        """Build the graph."""
+        settings = (self._folder, self._options, self._by.threads)
+        return (
+            bands
+            | "ByBand" >> self._by.shuffle(ByBand(self._by.buckets))
+            | "PairUp" >> beam.ParDo(PairUp(self._options))
+            | "ByFirst" >> self._by.shuffle(ByBucket("first"))
+            | "AttachFirst" >> beam.ParDo(AttachFirst(*settings))
+            | "BySecond" >> self._by.shuffle(ByBucket("second"))
+            | "Compare" >> beam.ParDo(Compare(*settings))
+            | "Together" >> self._by.shuffle(_together)
+            | "Resolve" >> beam.ParDo(Resolve(self._options))
+        )

@@ -1,0 +1,109 @@
+"""Prove from a release's files alone what curation promises of its split, its duplicates and what it left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from features.hashing import strings
+from features.text import flat
+from pipeline.curation.candidates import pairs
+from pipeline.curation.near import NearOptions, band_rows
+from pipeline.curation.shingles import jaccard, shingles
+from pipeline.curation.texts import texts
+from pipeline.errors import VerifyError
+from pipeline.transforms.withheld import withheld_for
+from schemas import LeftOutReason
+
+
+def prove_split(manifest: dict[str, Any], lineage: pa.Table) -> str:
+    """No user stands on both sides of the split, and no near-duplicates on both sides or within a label.
+
+    The pairs are found anew, with the options of the manifest. Examples that were carried over for a quarantined domain
+    passed the check of their own release, and are not held against the others again.
+
+    Parameters
+    ----------
+    manifest : dict
+    lineage : pyarrow.Table
+        EXAMPLE rows of the release.
+
+    Raises
+    ------
+    VerifyError
+        At the first claim that does not hold.
+    """
+    users = _users(lineage)
+    options = manifest["identity"]["config"]["curate"]
+    on_both = f"of {users:,} users none is on both sides of the split"
+    if not options["deduplicate"]:
+        return f"{on_both}; near-duplicates were not looked for (curate.deduplicate)"
+    near = NearOptions(options["duplicate_likeness"], options["duplicate_letters"])
+    domains = tuple(manifest["quarantine"]["domains"])
+    new = lineage.filter(pc.is_null(withheld_for(lineage, domains))) if domains else lineage
+    found = alike(new, near)
+    if found is not None:
+        first, second, share = found
+        raise VerifyError(
+            f"lineage: {first} and {second} are {share:.2f} alike, and one of them was to be left out "
+            f"(curate.duplicate_likeness {near.likeness:g})"
+        )
+    return (
+        f"{on_both}, and of {new.num_rows:,} examples no two with one label or on two sides are {near.likeness:g} alike"
+    )
+
+
+def _users(lineage: pa.Table) -> int:
+    """How many users there are, none of them in two splits."""
+    subjects = pc.struct_field(flat(lineage["provenance"]), "subjects")
+    many = pc.list_value_length(subjects).fill_null(0).to_numpy()
+    split = np.repeat(strings(lineage["split"]), many)
+    held = pd.DataFrame({"user": strings(subjects.flatten()), "split": split}).drop_duplicates()
+    twice = held[held.duplicated("user")]
+    if len(twice):
+        raise VerifyError(f"lineage: user {twice['user'].iloc[0]} stands on both sides of the split")
+    return len(held)
+
+
+def alike(examples: pa.Table, near: NearOptions) -> tuple[str, str, float] | None:
+    """Two examples that are near-duplicates, with one label or on two sides of the split; None if there are none."""
+    ids, said = examples["example_id"], texts(examples)
+    for table in pairs(band_rows(examples, np.arange(examples.num_rows), near), near.likeness):
+        first, second = (table[name].to_numpy() for name in ("first", "second"))
+        share = jaccard(*(shingles(said.take(pa.array(side)), near.width) for side in (first, second)))
+        at = int(np.argmax(share)) if len(share) else 0
+        if len(share) and share[at] >= near.likeness:
+            return ids[first[at]].as_py(), ids[second[at]].as_py(), float(share[at])
+    return None
+
+
+def prove_left_out(manifest: dict[str, Any], left_out: pa.Table, lineage: pa.Table) -> str:
+    """Every example that curate counts as left out is listed, by its reason, and none of them is released.
+
+    Raises
+    ------
+    VerifyError
+        At the first claim that does not hold.
+    """
+    listed, closing = Counter(left_out["reason"].to_pylist()), manifest["closing"]["curate"]
+    counted = {str(reason): closing.get(reason, 0) for reason in LeftOutReason}
+    for reason in sorted(listed.keys() | counted.keys()):
+        if listed.get(reason, 0) != counted.get(reason, 0):
+            raise VerifyError(
+                f"left_out: {listed.get(reason, 0)} examples are {reason}, curate counted {counted.get(reason, 0)}"
+            )
+    ids = left_out["example_id"].combine_chunks()
+    if len(ids.unique()) != len(ids):
+        raise VerifyError("left_out: an example id occurs twice")
+    domains = tuple(manifest["quarantine"]["domains"])
+    both = lineage.filter(pc.is_in(lineage["example_id"], value_set=ids))
+    # What an earlier release has of a quarantined domain is carried over, whatever became of it in this one.
+    both = both.filter(pc.is_null(withheld_for(both, domains))) if domains else both
+    if both.num_rows:
+        raise VerifyError(f"left_out: {both['example_id'][0]} is said to be left out, and is in the lineage")
+    return f"{len(ids):,} examples were left out, each with its reason, and none of them is released"

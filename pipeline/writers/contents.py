@@ -1,0 +1,76 @@
+"""What a release holds and what it does not, for its card: by domain, by reason, and the limits that its data have."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from schemas import LEFT_OUT_MEANINGS, LeftOutReason
+
+# Domains told one by one; the manifest has all.
+_DOMAINS: Final = 30
+# Why a turn is in no example; those of later code are told by their name.
+_TURNS: Final = {
+    "no_consent": "the user does not allow learning from it, or from a turn that its correction rests on",
+    "excluded": "an opt-out, a filter or an incident keeps it out",
+    "no_words": "nothing is left of the utterance without punctuation",
+    "uncertain": "not sure enough to confirm, to correct or to reject",
+    "outside_split": "on the other side of the cut in time than its user",
+    "below_support": "too few users say so",
+    "disagreement": "too many users mean another thing by the words",
+    "outvoted": "more users mean another thing by the words",
+    "contradicted": "rejected, but right for the users of another example",
+    "in_train": "train has the same words, so test has none",
+    "de_duplicated": "pooled into an example that has another turn's wording",
+}
+
+
+def by_domain(manifest: dict[str, Any]) -> list[str]:
+    """Turns, defects and corrections of each domain."""
+    held = sorted(manifest["domains"].items(), key=lambda d: (-d[1].get("turns", 0), d[0]))
+    lines = ["## Domains", "", "| domain | turns | judged defective | corrected |", "|---|---|---|---|"]
+    for name, counted in held[:_DOMAINS]:
+        turns, defects = counted.get("turns", 0), counted.get("defects", 0)
+        share = f" ({defects / turns:.1%})" if turns else ""
+        lines.append(f"| {name} | {turns:,} | {defects:,}{share} | {counted.get('corrected', 0):,} |")
+    if len(held) > _DOMAINS:
+        lines += ["", f"And {len(held) - _DOMAINS} more, in `manifest.json`."]
+    return [*lines, ""]
+
+
+def left_out(manifest: dict[str, Any]) -> list[str]:
+    """Records and turns that are in no example, by reason."""
+    ingest, curate = manifest["counts"]["ingest"], manifest["closing"]["curate"]
+    rows = [(f"dead letter: {k.partition('.')[2]}", n) for k, n in ingest.items() if k.startswith("dead_letter.")]
+    rows += [("superseded by a later record of the same turn", ingest.get("superseded", 0))]
+    rows += [(_words(k), n) for k, n in curate.items() if k not in ("in", "kept")]
+    told = [f"| {words} | {n:,} |" for words, n in sorted(rows, key=lambda r: (-r[1], r[0])) if n]
+    if not told:
+        return []
+    listed = ["`left_out/` lists the examples, `dead_letters/` the records.", ""]
+    return ["## What was left out", "", *listed, "| why | records, turns or examples |", "|---|---|", *told, ""]
+
+
+def _words(outcome: str) -> str:
+    """Why a turn is in no example, or an example in no release."""
+    if outcome in set(LeftOutReason):
+        return f"example: {LEFT_OUT_MEANINGS[LeftOutReason(outcome)]}"
+    return _TURNS.get(outcome, outcome.replace("_", " "))
+
+
+def limits(manifest: dict[str, Any]) -> list[str]:
+    """Limits that follow from what the data are."""
+    released, label = manifest["counts"]["release"], manifest["counts"]["label"]
+    options = manifest["identity"]["config"]["curate"]
+    made = {k: n for k, n in released.items() if k.startswith("examples.") and n}
+    held = []
+    if made and not any(k.startswith("examples.test.") for k in made):
+        held.append("There is no test split: no test user's words are missing from train.")
+    if not label.get("defects_certified"):
+        held.append("No defect is certified, so no correction is: what is wrong is a model's estimate.")
+    lone = [kind for kind in ("answer", "preference", "rejection") if any(k.endswith(f".{kind}") for k in made)]
+    if lone and min(options["answer_min_users"], options["reject_min_users"]) == 1:
+        held.append(f"One user is enough for: {', '.join(lone)}.")
+    rejected = sum(n for k, n in made.items() if k.endswith(".rejection"))
+    if rejected:
+        held.append(f"What is right in place of {rejected:,} rejections is not known; people have to say.")
+    return [f"- {text}" for text in held]
