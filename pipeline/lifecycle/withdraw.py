@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +31,9 @@ from pipeline.transforms.write import write_bucket
 from pipeline.version import code_version
 from pipeline.workspace import Workspace
 from schemas import EXAMPLE
+
+# What a manifest tells of all turns by their labels. The user's are among them, and the files cannot tell it anew.
+_OF_TURNS: Final = ("profile",)
 
 
 class _Aside(Workspace):
@@ -177,7 +180,8 @@ def _manifest(manifest: dict[str, Any], left: _Left, kept: dict[str, bytes], tom
         else gate
         for gate in manifest["gates"]
     ]
-    return manifest | {
+    told_of = {k: v for k, v in manifest.items() if k not in _OF_TURNS}
+    return told_of | {
         "identity": identity,
         "counts": manifest["counts"] | {"release": dict(sorted((closing | told).items()))},
         "closing": manifest["closing"] | {"release": closing},

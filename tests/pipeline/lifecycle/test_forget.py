@@ -1,4 +1,4 @@
-"""Forgetting a user: what is left of the examples, and that nothing is left of the user."""
+"""Forgetting a user (hard input 34): what is left of the examples, and that nothing is left of the user."""
 
 from __future__ import annotations
 
