@@ -7,7 +7,7 @@ OUT    ?= out/quality.json
 STAMP   = $(VENV)/.installed
 
 .PHONY: demo docs install test test-all lint types lock golden bench-quality bench-loop bench-ablation bench-audit bench-memory \
-        bench-speed bench-dedup clean
+        bench-speed bench-dedup bench-privacy clean
 
 # Two commands are enough to see it: `make demo`, `make test`.
 demo: install
@@ -60,6 +60,10 @@ bench-audit: install
 
 bench-memory: install
 	$(BIN)/python -m bench.memory --out out/memory.json
+
+bench-privacy: OUT = out/privacy.json
+bench-privacy: install
+	$(BIN)/python -m bench.privacy --out $(OUT)
 
 bench-speed: OUT = out/speed.json
 bench-speed: install

@@ -35,6 +35,7 @@ def closing_table(result: dict[str, Any]) -> str:
                     f"{ingest.get('in', 0):,} records read, {ingest.get('dead_lettered', 0):,} dead letters, "
                     f"{ingest.get('superseded', 0):,} superseded" + _kept_out(ingest),
                 ),
+                *_redacted(ingest),
                 (
                     "sessions",
                     counts["signals"].get("sessions", 0),
@@ -78,6 +79,15 @@ def _kept_out(ingest: dict[str, int]) -> str:
 
 def _rows(rows: list[tuple[str, int, str]]) -> list[str]:
     return [f"{name:<12}{number:>12,}   {note}".rstrip() for name, number, note in rows]
+
+
+def _redacted(ingest: dict[str, int]) -> list[tuple[str, int, str]]:
+    """Turns in which something was redacted, and what, if there are any."""
+    types = {k.removeprefix("redacted."): n for k, n in ingest.items() if k.removeprefix("redacted.").isupper()}
+    if not types:
+        return []
+    told = ", ".join(f"{k} {n:,}" for k, n in sorted(types.items(), key=lambda t: (-t[1], t[0])))
+    return [("redacted", ingest.get("redacted.turns", 0), f"turns; {told}")]
 
 
 def _threshold(result: dict[str, Any], name: str, score: str, certified: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import tomllib
 import types
 import typing
@@ -23,6 +24,7 @@ from pipeline.filters.options import FilterOptions
 from pipeline.gates.options import GatesOptions
 from pipeline.given import name_of
 from pipeline.ontology.options import OntologyOptions
+from pipeline.privacy.options import TYPES, PrivacyOptions
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,7 @@ class Config:
     ingest: IngestOptions = field(default_factory=IngestOptions)
     ontology: OntologyOptions = field(default_factory=OntologyOptions)
     filters: FilterOptions = field(default_factory=FilterOptions)
+    privacy: PrivacyOptions = field(default_factory=PrivacyOptions)
     shuffle: ShuffleOptions = field(default_factory=ShuffleOptions)
     workers: WorkerOptions = field(default_factory=WorkerOptions)
     signals: SignalOptions = field(default_factory=SignalOptions)
@@ -329,6 +332,7 @@ _SHARE: Final = (0.0, 1.0)
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "shuffle.bucket_bytes": (1, math.inf),
     "workers.threads": (0, math.inf),
+    **{f"privacy.{name}": (0, math.inf) for name in (*TYPES.values(), "recogniser_score", "sample_rows")},
     "signals.session_gap": (0, math.inf),
     "signals.session_cap": (1, math.inf),
     "signals.rephrase_turns": (1, math.inf),
@@ -412,6 +416,7 @@ def _check(config: Config) -> Config:
     _check_order(config, "release.interval_start", "release.interval_end")
     _check_order(config, "gates.earliest", "gates.latest")
     _check_language(config.signals.language)
+    _check_regions(config.privacy.phone_regions)
     return config
 
 
@@ -449,6 +454,12 @@ def _check_language(language: str) -> None:
         load_lexicon(language)
     except LookupError as error:
         raise ConfigError(f"signals.language: {error}") from None
+
+
+def _check_regions(regions: str) -> None:
+    wrong = [name for name in regions.split(",") if not re.fullmatch("[A-Z]{2}", name.strip())]
+    if wrong:
+        raise ConfigError(f"privacy.phone_regions: {wrong[0]!r}: countries by ISO 3166-1 are wanted, for example US,DE")
 
 
 def parse_time(text: str, name: str) -> datetime:

@@ -9,6 +9,7 @@ from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, 
 from schemas.known import KNOWN, TRAINING_SET_DIFF
 from schemas.left_out import LEFT_OUT, LEFT_OUT_MEANINGS, LeftOutReason
 from schemas.record import Column, Record
+from schemas.redaction import REDACTION
 from schemas.said import SAID
 from schemas.signals import SIGNALS
 from schemas.stage import COUNT, FILE, INPUT, RENAMED
@@ -50,6 +51,7 @@ RECORDS: tuple[Record, ...] = (
     COUNT,
     INPUT,
     RENAMED,
+    REDACTION,
     FILE,
     STAGE_SUMMARY,
     DOMAIN_SUMMARY,
@@ -99,6 +101,7 @@ __all__ = [
     "OUTCOMES",
     "PROMPT_MESSAGE",
     "RECORDS",
+    "REDACTION",
     "REJECTED",
     "RENAMED",
     "RL",

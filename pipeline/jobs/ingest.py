@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import apache_beam as beam
@@ -28,14 +29,16 @@ from pipeline.jobs.beside import (
 )
 from pipeline.jobs.context import Context, write_counts, write_one
 from pipeline.lifecycle.tombstones import TombstoneFiles, Tombstones, tombstone_files
+from pipeline.privacy import Redactor
+from pipeline.privacy.sample import lowest
 from pipeline.readers.stream import COMPRESSIONS
 from pipeline.transforms.admit import Admission
 from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
-from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, RENAMED, TURNS, ReadFiles
+from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, REDACTIONS, RENAMED, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
 from pipeline.transforms.write import bucket_path, write_bucket
 from pipeline.workspace import Workspace
-from schemas import ADVICE, INPUT, TURN, Reason
+from schemas import ADVICE, INPUT, REDACTION, TURN, Reason
 from schemas import GOLD as LABELS
 from schemas import RENAMED as RENAMED_ROWS
 
@@ -65,6 +68,8 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
         If users are forgotten and the key that tells them is not there.
     """
     reader = readers.reader(format)
+    # A plug that is none is told before anything is read.
+    Redactor(context.config.privacy)
     workspace = context.workspace
     beside = read_beside(context.config)
     found = find(pattern, reader.suffixes, workspace.out)
@@ -135,8 +140,15 @@ def _build(
         | beam.Create([(path, uri) for path, uri, _ in found.files], reshuffle=True)
         | "Read"
         >> beam.ParDo(
-            ReadFiles(format, context.config.ingest.timezone, context.threads, admission, tombstones)
-        ).with_outputs(TURNS, GOLD, DEAD, INPUTS, COUNTS, RENAMED)
+            ReadFiles(
+                format,
+                context.config.ingest.timezone,
+                context.threads,
+                context.config.privacy,
+                admission,
+                tombstones,
+            )
+        ).with_outputs(TURNS, GOLD, DEAD, INPUTS, COUNTS, REDACTIONS, RENAMED)
     )
 
     def shuffled(partition: Partition, name: str) -> Shuffle:
@@ -154,6 +166,9 @@ def _build(
         read[COUNTS],
     )
     write_counts(parts | beam.Flatten(), context, "ingest")
+    sample = partial(lowest, rows=context.config.privacy.sample_rows)
+    drawn = read[REDACTIONS] | "DrawRedactions" >> beam.CombineGlobally(sample).with_output_types(pa.Table)
+    write_one(drawn, bucket_path(table("ingest", "redactions"), 0), REDACTION)
     write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
     if admission is not None and admission.labelled is not None:
         write_one(read[RENAMED], renamed_path(context.workspace), RENAMED_ROWS)
@@ -231,7 +246,7 @@ def _finish(
             "format": format,
             "left_out": found.skipped,
             "buckets": buckets,
-            "config": {k: context.config.resolved()[k] for k in ("ingest", "ontology", "filters")},
+            "config": {k: context.config.resolved()[k] for k in ("ingest", "ontology", "filters", "privacy")},
             "given": beside.facts,
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],

@@ -1,4 +1,4 @@
-"""Read input files: turns, labels and dead letters as Arrow tables, and one Input row a file."""
+"""Read input files: turns, labels and dead letters as Arrow tables, redacted, and one Input row a file."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ from apache_beam.pvalue import TaggedOutput
 
 from pipeline import readers, tally
 from pipeline.lifecycle.tombstones import TombstoneFiles, drop_forgotten
+from pipeline.privacy import PrivacyOptions, Redactor
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
 from pipeline.transforms.admit import Admission
 from pipeline.transforms.check import check
 from pipeline.transforms.counts import counts
 from pipeline.transforms.threads import InThreads
-from schemas import DEAD_LETTER, INPUT, Reason
+from schemas import DEAD_LETTER, INPUT, TURN, Reason
+from schemas import GOLD as LABELS
 
 # A file that breaks off, is no such archive, or is gone.
 _BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException)
-TURNS, GOLD, DEAD, INPUTS, COUNTS, RENAMED = "turns", "gold", "dead_letters", "inputs", "counts", "renamed"
+TURNS, GOLD, DEAD, INPUTS = "turns", "gold", "dead_letters", "inputs"
+COUNTS, REDACTIONS, RENAMED = "counts", "redactions", "renamed"
 
 
 @beam.typehints.with_output_types(pa.Table)
 class ReadFiles(beam.DoFn):
-    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters` and `inputs`; what an admission did to them
-    is tagged `counts` and `renamed`, and how many turns are of forgotten users `counts` too.
+    """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters`, `inputs`, `counts`, `redactions`, `renamed`.
 
     A file that cannot be read becomes one dead letter at the position reached; what was read before it stays. The
-    bytes are hashed as they pass. Turns of forgotten users go no further than this: nothing of them is written.
+    bytes are hashed as they pass. Turns of forgotten users go no further than this; the other turns and dead letters
+    are redacted here, before anything of them is written, a shuffle's files among it; counts tell of that alone.
     """
 
     def __init__(
@@ -40,16 +43,19 @@ class ReadFiles(beam.DoFn):
         format: str,
         zone: str | None,
         threads: int = 1,
+        privacy: PrivacyOptions | None = None,
         admission: Admission | None = None,
         tombstones: TombstoneFiles | None = None,
     ) -> None:
         self._format, self._zone, self._threads = format, zone, threads
-        self._admission, self._files = admission, tombstones
+        self._privacy = privacy or PrivacyOptions()
+        self._admission, self._files = admission or Admission(), tombstones
 
     def setup(self) -> None:
         """Find the reader, and who is forgotten."""
         self._reader = readers.reader(self._format)
         self._tombstones = self._files.load() if self._files else None
+        self._redactor = Redactor(self._privacy)
 
     def process(self, file: tuple[str, str]) -> Iterator[TaggedOutput]:
         """Read one file."""
@@ -69,7 +75,9 @@ class ReadFiles(beam.DoFn):
             detail = f"{uri}: stopped after {records} records ({_cause(batches.error)})"
             letter = dead_letter(Reason.UNREADABLE_FILE, uri, records, detail, None)
             records += 1
-            yield TaggedOutput(DEAD, pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema))
+            yield from self._redacted(
+                TURN.empty(), LABELS.empty(), pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema)
+            )
         stored_bytes, sha256 = _stored(batches.stored)
         row = {"uri": uri, "bytes": stored_bytes, "sha256": sha256, "records": records, "replaced": replaced}
         yield TaggedOutput(INPUTS, pa.Table.from_pylist([row], schema=INPUT.schema))
@@ -78,18 +86,20 @@ class ReadFiles(beam.DoFn):
         turns, refused = check(batch.turns, self._zone or self._reader.zone)
         tally.add(batch.records)
         turns, gold, forgotten = drop_forgotten(turns, batch.gold, self._tombstones)
-        told = counts("ingest", {"in": forgotten, "forgotten": forgotten} if forgotten else {})
-        found = [(DEAD, batch.dead), (DEAD, refused), (COUNTS, told), *self._admitted(turns, gold)]
-        return [TaggedOutput(tag, table) for tag, table in found if table.num_rows]
-
-    def _admitted(self, turns: pa.Table, gold: pa.Table) -> list[tuple[str, pa.Table]]:
-        """What of the turns and labels goes on."""
-        if self._admission is None:
-            return [(TURNS, turns), (GOLD, gold)]
         let = self._admission.admit(turns, gold)
-        gone = {"in": let.opted_out, "opted_out": let.opted_out} if let.opted_out else {}
-        told = counts("ingest", gone, let.counts)
-        return [(TURNS, let.turns), (GOLD, let.gold), (DEAD, let.dead), (COUNTS, told), (RENAMED, let.renamed)]
+        dropped = {k: n for k, n in (("opted_out", let.opted_out), ("forgotten", forgotten)) if n}
+        gone = {"in": sum(dropped.values()), **dropped} if dropped else {}
+        told = [(COUNTS, counts("ingest", gone, let.counts)), (RENAMED, let.renamed)]
+        return [*_tagged(told), *self._redacted(let.turns, let.gold, batch.dead, refused, let.dead)]
+
+    def _redacted(self, turns: pa.Table, gold: pa.Table, *dead: pa.Table) -> list[TaggedOutput]:
+        held = self._redactor.redact(turns, gold, dead)
+        found = [(TURNS, held.turns), (GOLD, held.gold), *((DEAD, table) for table in held.dead)]
+        return _tagged([*found, (COUNTS, counts("ingest", {}, held.counts)), (REDACTIONS, held.sample)])
+
+
+def _tagged(found: list[tuple[str, pa.Table]]) -> list[TaggedOutput]:
+    return [TaggedOutput(tag, table) for tag, table in found if table.num_rows]
 
 
 class _Batches:

@@ -42,6 +42,19 @@ def test_the_table_says_what_was_found_by_domain_the_worst_first():
     assert lines[bus].split() == ["bus", "200", "140", "70.0%", "15"]
 
 
+def test_what_was_redacted_is_told_if_anything_was():
+    assert "redacted" not in closing_table(RESULT)
+    ingest = RESULT["counts"]["ingest"] | {
+        "redacted.PHONE_NUMBER": 3,
+        "redacted.EMAIL_ADDRESS": 1200,
+        "redacted.turns": 900,
+        "platform_marks": 5,
+    }
+    text = closing_table(RESULT | {"counts": RESULT["counts"] | {"ingest": ingest}})
+    line = next(line for line in text.splitlines() if line.startswith("redacted"))
+    assert line.split(maxsplit=2) == ["redacted", "900", "turns; EMAIL_ADDRESS 1,200, PHONE_NUMBER 3"]
+
+
 def test_what_is_certified_and_what_is_estimated_is_told_apart():
     text = closing_table(RESULT)
     assert "p >= 0.62, estimated from gold; 50 certified at precision 0.90" in text
