@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from pipeline.lifecycle import arguments as lifecycle
 from pipeline.stages import STAGES, SUMMARIES
 
 EXPORTS = ("rasa", "clu", "lex-v2", "dialogflow-cx", "jointbert", "massive", "hf", "verifiers")
@@ -39,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     _audits(commands.add_parser("audit", help="draw turns for people to judge, and read what they say"))
     _evaluates(commands.add_parser("evaluate", help="hold a release or a model against labels of people"))
     _exports(commands.add_parser("export", help="write a release for a classical NLU trainer or an RL environment"))
+    lifecycle.add(commands)
     return root
 
 

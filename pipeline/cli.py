@@ -7,6 +7,8 @@
     afterword evaluate --out out/ --gold LABELS
     afterword export --out out/ --format rasa --to nlu/
     afterword simulate --out made/
+    afterword forget --out out/ --user ID
+    afterword rollback | pin | gc | diff --out out/ ...
 
 Exit codes are in docs/cli.md.
 """
@@ -22,6 +24,7 @@ from typing import Any, Final, NoReturn
 
 from pipeline.arguments import parser
 from pipeline.errors import AfterwordError, StageError
+from pipeline.lifecycle.arguments import COMMANDS as LIFECYCLE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -148,6 +151,7 @@ def _stage(arguments: argparse.Namespace, beam_args: list[str]) -> int:
             stage.run(context, arguments.input, arguments.format, tuple(arguments.gold))
         else:
             stage.run(context)
+        context.keep_options(arguments.command)
     return 0
 
 
@@ -244,6 +248,24 @@ def _export(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     return 0
 
 
+def _lifecycle(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from contextlib import nullcontext
+
+    from pipeline import storage
+    from pipeline.errors import ConfigError
+    from pipeline.lifecycle.commands import run
+
+    arguments.overrides, arguments.timezone = [], None
+    arguments.config = getattr(arguments, "config", None)
+    context = _context(arguments, beam_args)
+    if not storage.exists(context.workspace.out):
+        raise ConfigError(f"--out {arguments.out}: no such folder")
+    changes = arguments.command == "forget" or (arguments.command == "gc" and arguments.delete)
+    with _alone(context.workspace.out) if changes else nullcontext():
+        print(run(arguments, context))
+    return 0
+
+
 # Every other command is a stage.
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace, list[str]], int]]] = {
     "run": _run,
@@ -253,6 +275,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace, list[str]], int]]] = {
     "audit": _audit,
     "evaluate": _evaluate,
     "export": _export,
+    **dict.fromkeys(LIFECYCLE, _lifecycle),
 }
 
 

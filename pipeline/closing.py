@@ -72,6 +72,8 @@ def _kept_out(ingest: dict[str, int]) -> str:
     dropped = f", {opted_out:,} of users who opted out" if opted_out else ""
     names = {k.partition(".")[2]: n for k, n in sorted(ingest.items()) if k.startswith("excluded.")}
     listed = ", ".join(f"{n:,} {name}" for name, n in names.items())
+    if ingest.get("forgotten"):
+        dropped += f", {ingest['forgotten']:,} of forgotten users"
     return dropped + (f"; kept out of learning: {listed}" if listed else "")
 
 

@@ -197,6 +197,20 @@ class ReleaseOptions:
 
 
 @dataclass(frozen=True)
+class ForgetOptions:
+    """Forgetting users; see docs/forget.md.
+
+    Attributes
+    ----------
+    key : str or None
+        File of the secret key that tombstones are made under, 32 bytes or more in hexadecimal. None = what
+        AFTERWORD_TOMBSTONE_KEY names, else <out>/tombstones/key, which is made when it is first needed.
+    """
+
+    key: str | None = None
+
+
+@dataclass(frozen=True)
 class Config:
     """All sections."""
 
@@ -213,6 +227,7 @@ class Config:
     curate: CurateOptions = field(default_factory=CurateOptions)
     gates: GatesOptions = field(default_factory=GatesOptions)
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
+    forget: ForgetOptions = field(default_factory=ForgetOptions)
     events: EventsOptions = field(default_factory=EventsOptions)
 
     def resolved(self) -> dict[str, Any]:
@@ -221,7 +236,7 @@ class Config:
         Of a file its name alone: what comes out hangs on its content, and not on where it lies.
         """
         out = dataclasses.asdict(self)
-        del out["shuffle"], out["workers"], out["events"]
+        del out["shuffle"], out["workers"], out["events"], out["forget"]
         # A path says nothing of what is there; the contents of the files are in the identity.
         del out["curate"]["decontaminate"]
         for name in _FILES:
@@ -249,6 +264,17 @@ def load(path: str | None, overrides: list[str]) -> Config:
     for override in overrides:
         _override(data, override)
     return _check(_build(Config, data, path or "--set"))
+
+
+def restore(held: dict[str, Any], where: str) -> Config:
+    """The configuration that `dataclasses.asdict` made a dict of.
+
+    Raises
+    ------
+    ConfigError
+        If it is not one of this code's.
+    """
+    return _check(_build(Config, held, where))
 
 
 def _override(data: dict[str, Any], text: str) -> None:

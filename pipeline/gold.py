@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -75,12 +76,21 @@ def merged(tables: list[pa.Table]) -> pa.Table:
 
 def unknown_turns(gold: pa.Table, known: Iterable[pa.Array]) -> int:
     """Labels whose turn is in none of some arrays of turn ids."""
+    return int(_unknown(gold, known).sum())
+
+
+def known_labels(gold: pa.Table, known: Iterable[pa.Array]) -> pa.Table:
+    """Labels whose turn is in one of some arrays of turn ids."""
+    return gold.filter(pa.array(~_unknown(gold, known)))
+
+
+def _unknown(gold: pa.Table, known: Iterable[pa.Array]) -> npt.NDArray[np.bool_]:
     left = np.ones(gold.num_rows, bool)
     for turn_ids in known:
         if not left.any():
             break
         left &= ~pc.is_in(gold["turn_id"], value_set=turn_ids).to_numpy()
-    return int(left.sum())
+    return left
 
 
 def _table(path: str, uri: str) -> pa.Table:

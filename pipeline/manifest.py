@@ -20,7 +20,8 @@ def release_id(identity: dict[str, Any]) -> str:
     ----------
     identity : dict
         `inputs`, `gold` and `given`, the files that options name (relative path, content hash), `config`, `code`,
-        `parent`, `models`, `tombstones`.
+        `parent`, `models`, `tombstones`; after a user was forgotten `withdrawn` (whose turns were taken out) and
+        `replaces` (the release it was made from).
     """
     return storage.sha256(storage.canonical_json(identity))
 

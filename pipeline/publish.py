@@ -6,16 +6,18 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.config import parse_time
 from pipeline.errors import PublishError, VerifyError
 
+CURRENT: Final = "CURRENT"
+
 
 class Publisher(Protocol):
-    """Switches CURRENT on one kind of store."""
+    """Switches CURRENT, and the names in `pins`, on one kind of store."""
 
     def current(self) -> str | None:
         """The release id that CURRENT names; None before the first release."""
@@ -23,6 +25,18 @@ class Publisher(Protocol):
 
     def publish(self, release_id: str) -> bool:
         """Switch CURRENT to a finished release; False where an interval later than the release's is current."""
+        ...
+
+    def read(self, name: str) -> str | None:
+        """The release id that a name (CURRENT, pins/NAME) stands for; None where there is none."""
+        ...
+
+    def switch(self, name: str, release_id: str) -> None:
+        """Let a name stand for a finished release, whatever it stood for."""
+        ...
+
+    def drop(self, name: str) -> None:
+        """Take a name away; nothing happens where there is none."""
         ...
 
 
@@ -34,7 +48,11 @@ class PosixPublisher:
 
     def current(self) -> str | None:
         """The release id that CURRENT names."""
-        path = self._out / "CURRENT"
+        return self.read(CURRENT)
+
+    def read(self, name: str) -> str | None:
+        """The release id that a name stands for."""
+        path = self._out / name
         return path.read_text(encoding="utf-8").strip() if path.exists() else None
 
     def publish(self, release_id: str) -> bool:
@@ -46,8 +64,22 @@ class PosixPublisher:
                 return True
             if now is not None and self._stands_later(now, new):
                 return False
-            storage.write_bytes(str(self._out / "CURRENT"), f"{release_id}\n".encode(), durable=True)
+            self._write(CURRENT, release_id)
         return True
+
+    def switch(self, name: str, release_id: str) -> None:
+        """Replace a name's file. Two processes at once take turns."""
+        manifests.read(str(self._out / "releases" / release_id))
+        with self._lock():
+            self._write(name, release_id)
+
+    def drop(self, name: str) -> None:
+        """Remove a name's file."""
+        with self._lock():
+            (self._out / name).unlink(missing_ok=True)
+
+    def _write(self, name: str, release_id: str) -> None:
+        storage.write_bytes(str(self._out / name), f"{release_id}\n".encode(), durable=True)
 
     def _stands_later(self, now: str, new: dict[str, Any]) -> bool:
         """Whether the current release covers a later interval; one that is gone or broken stands in nobody's way."""

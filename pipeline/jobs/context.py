@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import uuid
 from collections.abc import Callable, Iterable
@@ -27,6 +28,7 @@ from pipeline.transforms.counts import total
 from pipeline.workspace import Workspace
 from schemas import COUNT, Record
 
+OPTIONS_FILE: Final = "options.json"
 LOCAL_RUNNER: Final = "FnApiRunner"
 _DOWNLOADERS: Final = frozenset({"directrunner", "switchingdirectrunner", "prismrunner"})
 
@@ -66,6 +68,11 @@ class Context:
             return self.config.workers.threads
         local = self.options.view_as(StandardOptions).runner == LOCAL_RUNNER
         return min(2, os.cpu_count() or 1) if local else 1
+
+    def keep_options(self, stage: str) -> None:
+        """Keep beside a finished stage what it was run with, paths too: `forget` runs it again."""
+        path = storage.join(self.workspace.stage(stage), OPTIONS_FILE)
+        storage.write_bytes(path, storage.readable_json(dataclasses.asdict(self.config)))
 
     def run(self, build: Callable[[beam.Pipeline], None]) -> None:
         """Run one pipeline to its end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -15,7 +16,7 @@ from apache_beam.io.filesystems import FileSystems
 from pipeline import readers, storage
 from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
-from pipeline.gold import GoldFiles, of_folder, read_gold, unknown_turns
+from pipeline.gold import GoldFiles, known_labels, of_folder, read_gold, unknown_turns
 from pipeline.inputs import Found, find
 from pipeline.jobs.beside import (
     Beside,
@@ -27,6 +28,7 @@ from pipeline.jobs.beside import (
     under_names_now,
 )
 from pipeline.jobs.context import Context, write_counts, write_one
+from pipeline.lifecycle.tombstones import TombstoneFiles, Tombstones, tombstone_files
 from pipeline.privacy import Redactor
 from pipeline.privacy.sample import lowest
 from pipeline.readers.stream import COMPRESSIONS
@@ -62,6 +64,8 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
         If a file of the ontology or the filters cannot be right.
     InputError
         If nothing matches, no usable turn was found, or a label cannot be right. The last release stays current.
+    ConfigError
+        If users are forgotten and the key that tells them is not there.
     """
     reader = readers.reader(format)
     # A plug that is none is told before anything is read.
@@ -70,6 +74,8 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
     beside = read_beside(context.config)
     found = find(pattern, reader.suffixes, workspace.out)
     labels = read_gold(gold)
+    files = tombstone_files(workspace.out, context.config.forget.key)
+    tombstones = files.load()
     admission = _admission(workspace, beside, labels)
     workspace.begin("ingest")
     keep_ontology(workspace, beside)
@@ -80,8 +86,9 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
         )
     sizes = [(uri, stored_bytes(path, size)) for path, uri, size in found.files]
     buckets = bucket_count(sizes, context.config.shuffle.bucket_bytes)
-    context.run(lambda pipeline: _build(pipeline, context, found, format, buckets, beside, admission))
-    _finish(context, found, format, buckets, under_names_now(workspace, labels), beside)
+    barred = files if tombstones else None
+    context.run(lambda pipeline: _build(pipeline, context, found, format, buckets, beside, admission, barred))
+    _finish(context, found, format, buckets, under_names_now(workspace, labels), beside, tombstones)
 
 
 def _admission(workspace: Workspace, beside: Beside, labels: GoldFiles) -> Admission | None:
@@ -124,6 +131,7 @@ def _build(
     buckets: int,
     beside: Beside,
     admission: Admission | None,
+    tombstones: TombstoneFiles | None,
 ) -> None:
     table, mode = context.workspace.table, context.shuffle_mode
     spill = context.workspace.spill("ingest")
@@ -132,7 +140,14 @@ def _build(
         | beam.Create([(path, uri) for path, uri, _ in found.files], reshuffle=True)
         | "Read"
         >> beam.ParDo(
-            ReadFiles(format, context.config.ingest.timezone, context.threads, context.config.privacy, admission)
+            ReadFiles(
+                format,
+                context.config.ingest.timezone,
+                context.threads,
+                context.config.privacy,
+                admission,
+                tombstones,
+            )
         ).with_outputs(TURNS, GOLD, DEAD, INPUTS, COUNTS, REDACTIONS, RENAMED)
     )
 
@@ -159,19 +174,28 @@ def _build(
         write_one(read[RENAMED], renamed_path(context.workspace), RENAMED_ROWS)
 
 
-def _keep_gold(context: Context, labels: GoldFiles, buckets: int) -> dict[str, object]:
-    """Write the labels of files beside those of the logs, as one bucket more; gives what is to be told of them."""
-    if labels.table.num_rows:
-        write_bucket(context.workspace.table("ingest", "gold"), buckets, labels.table, LABELS)
-    return {"inputs": labels.inputs, "labels": labels.table.num_rows, "unknown": tell_unknown(context, labels)}
+def _keep_gold(context: Context, labels: GoldFiles, buckets: int, only_known: bool) -> dict[str, object]:
+    """Write the labels of files beside those of the logs, as one bucket more; gives what is to be told of them.
+
+    Where users are forgotten a label of an unknown turn may be of one of them, so it is not kept.
+    """
+    unknown = tell_unknown(context, labels)
+    kept = known_labels(labels.table, turn_ids(context)) if only_known and unknown else labels.table
+    if kept.num_rows:
+        write_bucket(context.workspace.table("ingest", "gold"), buckets, kept, LABELS)
+    return {"inputs": labels.inputs, "labels": kept.num_rows, "unknown": unknown}
+
+
+def turn_ids(context: Context) -> Iterator[pa.Array]:
+    """Ids of the turns, an array a bucket."""
+    folder = context.workspace.table("ingest", "turns")
+    for number in context.workspace.buckets("ingest", "turns"):
+        yield storage.read_table(bucket_path(folder, number), TURN.schema, ["turn_id"])["turn_id"].combine_chunks()
 
 
 def tell_unknown(context: Context, labels: GoldFiles) -> int:
     """Labels of turns that the log does not hold; they are counted, kept and of no effect."""
-    folder = context.workspace.table("ingest", "turns")
-    paths = [bucket_path(folder, number) for number in context.workspace.buckets("ingest", "turns")]
-    known = (storage.read_table(path, TURN.schema, ["turn_id"])["turn_id"].combine_chunks() for path in paths)
-    unknown = unknown_turns(labels.table, known)
+    unknown = unknown_turns(labels.table, turn_ids(context))
     if unknown:
         context.progress.note(
             f"gold: {unknown:,} of {labels.table.num_rows:,} label(s) are of turns that are not in the log "
@@ -180,7 +204,15 @@ def tell_unknown(context: Context, labels: GoldFiles) -> int:
     return unknown
 
 
-def _finish(context: Context, found: Found, format: str, buckets: int, labels: GoldFiles, beside: Beside) -> None:
+def _finish(
+    context: Context,
+    found: Found,
+    format: str,
+    buckets: int,
+    labels: GoldFiles,
+    beside: Beside,
+    tombstones: Tombstones | None,
+) -> None:
     workspace = context.workspace
     inputs = storage.read_table(storage.join(workspace.stage("ingest"), "inputs.parquet"), INPUT.schema).sort_by("uri")
     counts = workspace.counts("ingest")
@@ -194,6 +226,8 @@ def _finish(context: Context, found: Found, format: str, buckets: int, labels: G
             f"ingest: {n:,} record(s) were superseded by one of another conversation; is turn_id unique in the whole "
             "log? Leave it out where it is not"
         )
+    if n := outcomes.get("forgotten"):
+        context.progress.note(f"ingest: {n:,} record(s) are of forgotten users; nothing of them was written")
     for reason in Reason:
         if n := outcomes.get(f"dead_letter.{reason}"):
             context.progress.note(f"ingest: {n:,} dead letter(s): {reason} ({ADVICE[reason]})")
@@ -216,7 +250,9 @@ def _finish(context: Context, found: Found, format: str, buckets: int, labels: G
             "given": beside.facts,
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
-            "gold": _keep_gold(context, labels, buckets),
+            "gold": _keep_gold(context, labels, buckets, tombstones is not None),
+            "tombstones": tombstones.macs if tombstones else [],
+            "withdrawn": [],
             "gates": [gate],
         },
     )

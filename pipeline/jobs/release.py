@@ -79,6 +79,38 @@ def run(context: Context) -> str:
     return str(manifest["release_id"])
 
 
+def reissue(
+    context: Context, manifest: dict[str, Any], passed: gates.Passed, kept: dict[str, bytes], publish: bool = True
+) -> str:
+    """Write and prove, and publish if wished, a release that is made of another one's examples; gives its id.
+
+    Parameters
+    ----------
+    context : Context
+        Its workspace holds the counts of stage release, and takes the files.
+    manifest : dict
+        What the manifest says, but for the id, the files and the documents.
+    passed : gates.Passed
+        The examples.
+    kept : dict
+        Tables that are no view of the examples, by path.
+    """
+    files = _write_shards(context, passed)
+    folder = context.workspace.table("release", "files")
+    told = {f["path"]: {k: f[k] for k in ("rows", "bytes", "sha256", "schema")} for f in files}
+    for name, data in kept.items():
+        storage.write_bytes(storage.join(folder, name), data)
+        told[name] = manifest["files"][name] | {"bytes": len(data), "sha256": storage.sha256(data)}
+    manifest = manifest | {"release_id": manifests.release_id(manifest["identity"]), "files": told}
+    for name, data in _documents(manifest).items():
+        storage.write_bytes(storage.join(folder, name), data)
+        manifest["files"][name] = {"bytes": len(data), "sha256": storage.sha256(data)}
+    verify(_install(context, manifest, storage.readable_json(manifest)))
+    if publish:
+        publisher(context.workspace.out).publish(manifest["release_id"])
+    return str(manifest["release_id"])
+
+
 def _write_shards(context: Context, passed: gates.Passed) -> list[dict[str, Any]]:
     """All views and the lineage, by Beam; gives FILE rows."""
     workspace = context.workspace
@@ -198,8 +230,11 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
             "defect": trained["defect_model_id"],
             "correction": trained["correction_model_id"],
         },
-        "tombstones": [],
+        "tombstones": ingested["tombstones"],
     }
+    if ingested["withdrawn"]:
+        # Taken out of what had been read: the counts of ingest differ from those of a log that is read without them.
+        identity["withdrawn"] = ingested["withdrawn"]
     closed = [g for stage in _COUNTED[:-1] for g in workspace.facts(stage)["gates"]]
     return {
         "format": manifests.FORMAT,

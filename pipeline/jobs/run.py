@@ -66,6 +66,7 @@ def run(
             try:
                 with context.progress.stage(stage), events.stage(stage):
                     steps[stage]()
+                context.keep_options(stage)
             except BaseException as error:
                 _record(context, begun, {"failed": stage, "error": f"{type(error).__name__}: {error}"})
                 raise

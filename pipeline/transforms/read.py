@@ -12,6 +12,7 @@ import zstandard
 from apache_beam.pvalue import TaggedOutput
 
 from pipeline import readers, tally
+from pipeline.lifecycle.tombstones import TombstoneFiles, drop_forgotten
 from pipeline.privacy import PrivacyOptions, Redactor
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored
@@ -33,8 +34,8 @@ class ReadFiles(beam.DoFn):
     """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters`, `inputs`, `counts`, `redactions`, `renamed`.
 
     A file that cannot be read becomes one dead letter at the position reached; what was read before it stays. The
-    bytes are hashed as they pass. Turns and dead letters are redacted here, before anything of them is written, a
-    shuffle's files among it; counts tell of that alone.
+    bytes are hashed as they pass. Turns of forgotten users go no further than this; the other turns and dead letters
+    are redacted here, before anything of them is written, a shuffle's files among it; counts tell of that alone.
     """
 
     def __init__(
@@ -44,14 +45,16 @@ class ReadFiles(beam.DoFn):
         threads: int = 1,
         privacy: PrivacyOptions | None = None,
         admission: Admission | None = None,
+        tombstones: TombstoneFiles | None = None,
     ) -> None:
         self._format, self._zone, self._threads = format, zone, threads
         self._privacy = privacy or PrivacyOptions()
-        self._admission = admission or Admission()
+        self._admission, self._files = admission or Admission(), tombstones
 
     def setup(self) -> None:
-        """Find the reader."""
+        """Find the reader, and who is forgotten."""
         self._reader = readers.reader(self._format)
+        self._tombstones = self._files.load() if self._files else None
         self._redactor = Redactor(self._privacy)
 
     def process(self, file: tuple[str, str]) -> Iterator[TaggedOutput]:
@@ -82,8 +85,10 @@ class ReadFiles(beam.DoFn):
     def _checked(self, batch: readers.Batch) -> list[TaggedOutput]:
         turns, refused = check(batch.turns, self._zone or self._reader.zone)
         tally.add(batch.records)
-        let = self._admission.admit(turns, batch.gold)
-        gone = {"in": let.opted_out, "opted_out": let.opted_out} if let.opted_out else {}
+        turns, gold, forgotten = drop_forgotten(turns, batch.gold, self._tombstones)
+        let = self._admission.admit(turns, gold)
+        dropped = {k: n for k, n in (("opted_out", let.opted_out), ("forgotten", forgotten)) if n}
+        gone = {"in": sum(dropped.values()), **dropped} if dropped else {}
         told = [(COUNTS, counts("ingest", gone, let.counts)), (RENAMED, let.renamed)]
         return [*_tagged(told), *self._redacted(let.turns, let.gold, batch.dead, refused, let.dead)]
 

@@ -131,7 +131,7 @@ def test_explain_shows_an_answer_its_context_and_what_it_needed(
         label = f"call {held['intent']}(" if called else f'answer "{held["response"]}"'
         found = json.loads(explained(out, held["example_id"], capsys, "--json"))
         assert found["example"]["needs"] == {"answer_min_users": 1} and found["example"]["agreement"] is None
-        assert [p["view"] for p in found["places"]] == ["lineage", "sft"]
+        assert [p["view"] for p in found["places"]] == ["kto", "lineage", "sft"]
         before = [t["turn_id"] for t in held["context"]]
         typical = found["typical"]
         assert [line["turn_id"] for line in typical["dialog"] if line["in_context"]] == before

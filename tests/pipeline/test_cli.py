@@ -40,6 +40,11 @@ def test_a_run_ends_with_a_release_that_is_proved(released: Path):
         "manifest.json",
         "README.md",
         "gates.json",
+        "croissant.json",
+        "kto",
+        "preference",
+        "review",
+        "left_out",
         "nlu",
         "sft",
         "rl",
@@ -143,7 +148,9 @@ def test_another_configuration_is_another_release_beside_the_first(released: Pat
 
 
 def test_no_example_at_all_is_an_empty_release(released: Path, tmp_path: Path):
-    out = rerun(released, tmp_path, "--from", "curate", "--set", "curate.min_users=999")
+    out = rerun(
+        released, tmp_path, "--from", "curate", "--set", "curate.min_users=999", "--set", "curate.reject_min_users=999"
+    )
     assert manifest(out)["closing"]["curate"].get("kept", 0) == 0
     assert not [f for f in manifest(out)["files"] if f.startswith(("nlu", "sft", "rl", "lineage"))]
 

@@ -197,7 +197,11 @@ def test_explain_sums_the_gates_up_and_shows_the_one_that_failed(two_days: Path,
     _, bad = releases(two_days)
     told, said = explained(examples(two_days, bad)[0]["example_id"])
     assert told["gates"] == bad["gates"]
-    assert "turns: 12 of 12 hold; judgements: 14 of 14 hold; examples: 21 of 21 hold; domains: 8 of 9 hold" in said
+    held = f"{len(SIGNALS.expectations)} of {len(SIGNALS.expectations)} hold"
+    assert (
+        f"turns: 12 of 12 hold; signals: {held}; judgements: 14 of 14 hold; examples: 21 of 21 hold; domains: 8 of 9"
+        in said
+    )
     entry = bad["quarantine"]["domains"]["music"]
     observed = entry["checks"][0]["observed"]
     assert (

@@ -1,0 +1,167 @@
+"""Take a forgotten user's turns out of what the stages hold, so that the stages after them can be run again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from features.text import flat
+from pipeline import storage
+from pipeline.config import Config, restore
+from pipeline.errors import ConfigError, StageError
+from pipeline.explain.tables import StageTables
+from pipeline.jobs import run as jobs
+from pipeline.jobs import signals
+from pipeline.jobs.context import OPTIONS_FILE, Context
+from pipeline.lifecycle.listing import walk
+from pipeline.lifecycle.tombstones import Tombstones
+from pipeline.stages import STAGES
+from pipeline.transforms.counts import add_up, counts
+from pipeline.workspace import Workspace
+from schemas import COUNT
+
+# Sections of the configuration, by the stage that they are for; of the others the last stage's holds.
+_SECTIONS: Final = {
+    "signals": ("signals",),
+    "train": ("sample", "chain", "train"),
+    "curate": ("curate",),
+}
+
+
+def options(workspace: Workspace) -> Config:
+    """What the stages were run with, each section as the stage that it is for was given it.
+
+    Raises
+    ------
+    ConfigError
+        If it is not kept, or not of this code.
+    """
+    held = _options(workspace, "release")
+    for stage, sections in _SECTIONS.items():
+        own = _options(workspace, stage)
+        held |= {section: own[section] for section in sections}
+    return restore(held, storage.join(workspace.out, "stages"))
+
+
+def _options(workspace: Workspace, stage: str) -> dict[str, Any]:
+    path = storage.join(workspace.stage(stage), OPTIONS_FILE)
+    if not storage.exists(path):
+        raise ConfigError(f"{path}: missing, so nobody can tell what the stage was run with; run it again")
+    held: dict[str, Any] = json.loads(storage.read_bytes(path))
+    return held
+
+
+def unusable(workspace: Workspace, release_id: str | None) -> str | None:
+    """Why the stages cannot be run again for the current release; None where they can."""
+    if release_id is None:
+        return "no release is current"
+    reason = StageTables(workspace).mismatch(release_id) if workspace.buckets("ingest", "turns") else "no turns"
+    if reason is not None:
+        return reason
+    try:
+        workspace.require("release")
+        options(workspace)
+    except (StageError, ConfigError) as error:
+        return str(error)
+    return None
+
+
+def take_out(workspace: Workspace, tombstones: Tombstones, turn_ids: pa.Array) -> int:
+    """Rewrite the tables of stages ingest and train without some turns; gives how many there were.
+
+    Running it again takes out what is left. The turns themselves go last: they tell which rows of the others are
+    theirs. The counts and the marker follow from the tables that remain.
+    """
+    facts = workspace.facts("ingest")
+    turns = f"{workspace.table('ingest', 'turns')}/"
+    paths = [e.path for stage in ("train", "ingest") for e in walk(workspace.stage(stage))]
+    for path in sorted((p for p in paths if p.endswith(".parquet")), key=lambda p: p.startswith(turns)):
+        rewrite(path, turn_ids)
+    kept = sum(storage.rows(path) for path in storage.files(turns, "bucket-*.parquet"))
+    gone = _recount(workspace, kept)
+    macs = sorted({*facts["withdrawn"], *set(tombstones.macs).difference(facts["tombstones"])})
+    facts |= {"kept": kept, "tombstones": tombstones.macs, "withdrawn": macs}
+    facts["gates"] = [_gate(gate, workspace) for gate in facts["gates"]]
+    workspace.finish("ingest", facts)
+    return gone
+
+
+def rewrite(path: str, turn_ids: pa.Array) -> None:
+    """Write a table again without the rows of some turns; a file that would be empty goes."""
+    with storage.open_parquet(path) as file:
+        if "turn_id" not in file.schema_arrow.names:
+            return
+        gone = pc.is_in(flat(file.read(columns=["turn_id"])["turn_id"]), value_set=turn_ids)
+        if not pc.any(gone).as_py():
+            return
+        kept = file.read().filter(pc.invert(gone))
+    if kept.num_rows:
+        storage.write_table(path, kept)
+    else:
+        storage.remove(path)
+
+
+def _recount(workspace: Workspace, kept: int) -> int:
+    """The stage's counts over what is left. What they tell beside their sum stays: it is of what was read."""
+    path = storage.join(workspace.stage("ingest"), "counts.parquet")
+    table = workspace.counts("ingest")
+    held = {r["outcome"]: r["rows"] for r in table.to_pylist() if r["closing"]}
+    gone = held["kept"] - kept
+    if gone:
+        rest = table.filter(pc.invert(pc.is_in(table["outcome"], value_set=pa.array(["kept", "forgotten"]))))
+        now = counts("ingest", {"kept": kept, "forgotten": held.get("forgotten", 0) + gone})
+        storage.write_table(path, COUNT.conform(add_up([rest, now])))
+    return int(gone)
+
+
+def _gate(gate: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """A row of the gate on counts, over the counts as they are now."""
+    if gate["gate"] != "counts close: ingest":
+        return gate
+    held = {r["outcome"]: r["rows"] for r in workspace.counts("ingest").to_pylist() if r["closing"]}
+    return gate | {"out": {k: n for k, n in held.items() if k != "in"}}
+
+
+def again(context: Context, keep_models: bool) -> dict[str, Any]:
+    """Run the stages after ingest; gives what `pipeline.jobs.run` does."""
+    if not keep_models:
+        return jobs.run(context, None, None, "signals")
+    # What stage train left is kept, less the rows that it was fitted on: it now belongs to the signals made here.
+    facts = context.workspace.facts("train")
+    with context.progress.stage("signals"):
+        signals.run(context)
+    context.keep_options("signals")
+    context.workspace.finish("train", facts)
+    return jobs.run(context, None, None, "label")
+
+
+def clear_after_ingest(workspace: Workspace, keep_models: bool) -> None:
+    """Remove the tables of the stages after ingest, which hold the turns too."""
+    kept = ("ingest", "train") if keep_models else ("ingest",)
+    for stage in reversed(STAGES):
+        if stage not in kept:
+            storage.remove(workspace.stage(stage))
+
+
+def clear_stale(workspace: Workspace) -> list[str]:
+    """Remove the stages that a later run of an earlier one left behind, and those that broke off; gives their folders.
+
+    Nothing reads them any more, and what they hold of whom is told by no table of turns.
+    """
+    removed = []
+    for stage in STAGES:
+        try:
+            workspace.agree(stage)
+        except StageError:
+            if walk(workspace.stage(stage)):
+                removed.append(workspace.stage(stage))
+            storage.remove(workspace.stage(stage))
+    return removed
+
+
+def clear(workspace: Workspace) -> None:
+    """Remove the stages."""
+    storage.remove(storage.join(workspace.out, "stages"))

@@ -1,0 +1,199 @@
+"""CURRENT goes back, pins stay, and what nothing names is cleared away."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from leaver import current, manifest
+from synthetic import SETTINGS, afterword, copy, tree
+
+from pipeline import manifest as manifests
+from pipeline.errors import ConfigError
+from pipeline.lifecycle import listing
+from pipeline.lifecycle.garbage import seconds
+from pipeline.lifecycle.listing import remove_release
+from pipeline.lifecycle.tombstones import tombstone_files
+
+DAY = 86_400
+
+
+@pytest.fixture(scope="module")
+def two(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two releases, the second the first one's child. Copy it before changing it."""
+    out = copy(released, tmp_path_factory.mktemp("two") / "out")
+    shutil.rmtree(out / "releases")
+    (out / "CURRENT").unlink()
+    for first, last in ((1, 2), (2, 3)):
+        days = {"start": f"2026-03-0{first}T00:00:00Z", "end": f"2026-03-0{last}T00:00:00Z"}
+        interval = [a for k, v in days.items() for a in ("--set", f"release.interval_{k}={v}")]
+        assert afterword("run", "--from", "release", *SETTINGS[2:], *interval, "--out", out) == 0
+    return out
+
+
+def parent(out: Path) -> str:
+    return str(manifest(out)["identity"]["parent"])
+
+
+def test_rollback_goes_to_the_parent_and_by_name_back_again(two: Path, tmp_path: Path, capsys: Any):
+    out = copy(two, tmp_path / "out")
+    second, first = current(out), parent(out)
+    assert afterword("rollback", "--out", out) == 0
+    assert current(out) == first and "verified" in capsys.readouterr().out
+    assert afterword("rollback", "--out", out) == 7
+    assert "has no parent" in capsys.readouterr().err
+    assert afterword("rollback", "--out", out, "--to", second[:8]) == 0
+    assert current(out) == second
+    assert tree(out / "releases") == tree(two / "releases")
+
+
+def test_rollback_refuses_what_is_damaged_or_not_there(two: Path, tmp_path: Path, capsys: Any):
+    out = copy(two, tmp_path / "out")
+    second, first = current(out), parent(out)
+    (out / "releases" / first / "README.md").write_text("other")
+    assert afterword("rollback", "--out", out) == 5 and "README.md" in capsys.readouterr().err
+    assert afterword("rollback", "--out", out, "--to", "0" * 64) == 2
+    shutil.rmtree(out / "releases" / first)
+    assert afterword("rollback", "--out", out) == 7 and "is gone" in capsys.readouterr().err
+    assert current(out) == second
+
+
+def test_nobody_is_pointed_to_a_release_that_holds_a_forgotten_user(two: Path, tmp_path: Path, capsys: Any):
+    out = copy(two, tmp_path / "out")
+    tombstone_files(str(out), None).add(["u001"])
+    for command in (("rollback",), ("pin", "trainer", parent(out))):
+        assert afterword(*command, "--out", out) == 6
+        assert "users who were forgotten" in capsys.readouterr().err
+    assert current(out) == current(two) and not (out / "pins").exists()
+
+
+def test_a_pin_names_a_release_until_it_is_moved_or_taken_away(two: Path, tmp_path: Path, capsys: Any):
+    out = copy(two, tmp_path / "out")
+    assert afterword("pin", "--out", out, "nlu", parent(out)[:8]) == 0
+    assert afterword("pin", "--out", out, "rl.team", "CURRENT", "--json") == 0
+    told = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
+    assert told == {"pins": {"nlu": parent(out), "rl.team": current(out)}}
+    assert (out / "pins" / "nlu").read_text() == f"{parent(out)}\n"
+    assert afterword("pin", "--out", out, "nlu", "--remove") == 0
+    assert sorted(p.name for p in (out / "pins").iterdir()) == ["rl.team"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [("../x", "CURRENT"), ("a",), ("a", "CURRENT", "--remove"), ("a", "--remove"), ("a", "f" * 64)]
+)
+def test_a_pin_that_cannot_be_is_refused(two: Path, arguments: tuple[str, ...]):
+    assert afterword("pin", "--out", two, *arguments) == 2
+    assert not (two / "pins").exists()
+
+
+def made_up(out: Path, name: str, **fields: Any) -> Path:
+    """A release, as far as gc looks at it."""
+    folder = out / "releases" / name
+    folder.mkdir(parents=True)
+    held: dict[str, Any] = {"format": manifests.FORMAT, "release_id": name, "interval": None, "counts": {}}
+    held |= {"identity": {"parent": None}, "closing": {}, "files": {}, "quarantine": {"carried_from": None}}
+    (folder / manifests.NAME).write_text(json.dumps(held | fields))
+    (folder / "data").write_text("x" * 100)
+    return folder
+
+
+def age(path: Path, days: float) -> None:
+    for each in [path, *path.rglob("*")]:
+        at = each.stat().st_mtime - days * DAY
+        os.utime(each, (at, at))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Releases and leftovers of all sorts, all of them old but one."""
+    out = tmp_path / "out"
+    made_up(out, "now", identity={"parent": "before"}, quarantine={"carried_from": "source"})
+    made_up(out, "before")
+    made_up(out, "source", quarantine={"carried_from": "origin"})
+    for name in ("origin", "pinned", "gone"):
+        made_up(out, name)
+    (out / "releases" / "half").mkdir()
+    (out / "releases" / "half" / "data").write_text("x" * 10)
+    (out / "CURRENT").write_text("now\n")
+    (out / "pins").mkdir()
+    (out / "pins" / "team").write_text("pinned\n")
+    for run, release_id in (("r1", "gone"), ("r2", "now"), ("r3", None)):
+        (out / "runs" / run).mkdir(parents=True)
+        (out / "runs" / run / "run.json").write_text(json.dumps({"result": {"release_id": release_id}}))
+    spill = out / "stages" / "spill" / "ingest"
+    spill.mkdir(parents=True)
+    (spill / "a.arrow").write_text("abc")
+    (out / "stages" / ".tmp-x-stage.json").write_text("ab")
+    (out / "stages" / "kept.parquet").write_text("stage")
+    age(out, 60)
+    made_up(out, "young")
+    return out
+
+
+def collected(out: Path, capsys: Any, *arguments: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert afterword("gc", "--out", out, "--json", *arguments) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_gc_lists_what_nothing_names_with_its_size(store: Path, capsys: Any):
+    before = tree(store)
+    told = collected(store, capsys)
+    assert set(told["kept"]) == {"now", "before", "source", "origin", "pinned", "young"}
+    assert told["kept"]["pinned"] == ["pin team"] and told["kept"]["young"] == ["younger than 30d"]
+    assert {i["path"] for i in told["items"]} == {
+        "releases/gone",
+        "releases/half",
+        "runs/r1",
+        "runs/r3",
+        "stages/spill/ingest/a.arrow",
+        "stages/.tmp-x-stage.json",
+    }
+    sizes = {i["path"]: i["bytes"] for i in told["items"]}
+    assert sizes["releases/half"] == 10 and sizes["stages/.tmp-x-stage.json"] == 2
+    assert told["bytes"] == sum(sizes.values()) and not told["deleted"]
+    assert tree(store) == before
+
+
+def test_gc_removes_what_it_listed_and_nothing_else(store: Path, capsys: Any):
+    before = tree(store)
+    told = collected(store, capsys, "--delete")
+    gone = tuple(i["path"] for i in told["items"])
+    left = {n: d for n, d in tree(store).items() if n != ".work.lock"}
+    assert left == {n: d for n, d in before.items() if not n.startswith(gone)} and told["deleted"]
+    assert collected(store, capsys)["items"] == []
+
+
+def test_gc_minds_the_age(store: Path, capsys: Any):
+    assert collected(store, capsys, "--older-than", "61d")["items"] == []
+    told = collected(store, capsys, "--older-than", "0h")
+    assert "releases/young" in {i["path"] for i in told["items"]} and "now" in told["kept"]
+    assert [seconds(a) for a in ("12h", "30d", "8w")] == [43_200, 2_592_000, 4_838_400]
+    with pytest.raises(ConfigError, match="30d"):
+        seconds("30")
+
+
+def test_a_removal_that_is_stopped_leaves_no_release(store: Path, monkeypatch: pytest.MonkeyPatch):
+    removed: list[str] = []
+
+    def stopped(path: str) -> None:
+        if removed:
+            raise KeyboardInterrupt
+        removed.append(path)
+        Path(path).unlink()
+
+    monkeypatch.setattr(listing.storage, "remove", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        remove_release(str(store), "gone")
+    assert (store / "releases" / "gone" / "data").exists()
+    assert "gone" not in listing.release_ids(str(store))
+
+
+def test_an_output_folder_that_is_not_there_is_not_made(tmp_path: Path):
+    for command in (("gc", "--delete"), ("forget", "--user", "u"), ("pin",), ("rollback",), ("diff", "a", "b")):
+        assert afterword(*command, "--out", tmp_path / "none") == 2
+    assert not (tmp_path / "none").exists()
