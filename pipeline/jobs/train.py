@@ -89,7 +89,7 @@ def run(context: Context) -> None:
 def audited(workspace: Workspace, only: frozenset[str] | None = None) -> GoldFiles:
     """Labels in `<out>/gold`, where audits put theirs; of the named files alone where names are given."""
     folder = storage.join(workspace.out, "gold")
-    paths = storage.files(folder) if storage.exists(folder) else []
+    paths = storage.files(folder)
     named = [(path, f"gold/{path.rsplit('/', 1)[-1]}") for path in paths if path.endswith(SUFFIXES)]
     return of_files([(path, uri) for path, uri in named if only is None or uri in only])
 
@@ -133,7 +133,7 @@ def _chain(context: Context, rows: pa.Table, gold: pa.Table) -> Chain:
     def build(pipeline: beam.Pipeline) -> None:
         parts = numbers(pipeline, workspace.buckets("signals", "signals")) | "Edges" >> beam.ParDo(count)
         edges = parts | "Known" >> KnownEdges(config.chain.min_users)
-        write = beam.Map(lambda table: storage.write_table(path, table)).with_output_types(type(None))
+        write = beam.Map(lambda table: storage.write_record(path, table, EDGE)).with_output_types(type(None))
         _ = edges | "WriteEdges" >> write
 
     context.run(build)
