@@ -1,9 +1,9 @@
 """Checksums of what stages hand on: a file that was cut short or changed after it was written fails the run.
 
-Beside `bucket-00000.parquet` lies `_bucket-00000.parquet.sum`, a line of JSON with rows, bytes, SHA-256 and the digest of
-the schema, taken from the bytes in memory, before any disk had part in them. Readers of Parquet folders pass over names
-that begin with an underscore. When a stage ends, the checksums of its tables are put together (`files.parquet`), and
-the next stage looks for every file by name and size before it begins; where a file is read, its hash is checked.
+Beside `bucket-00000.parquet` lies `_bucket-00000.parquet.sum`, a line of JSON with rows, bytes, SHA-256 and the digest
+of the schema, taken from the bytes in memory, before any disk had part in them. Readers of Parquet folders pass over
+names that begin with an underscore. When a stage ends, the checksums of its tables are put together (`files.parquet`),
+and the next stage looks for every file by name and size before it begins; where a file is read, its hash is checked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """CURRENT names the release that readers follow; a Publisher switches it in one step, or not at all.
 
 Pins (`pins/<consumer>`) are pointers of the same kind. A pointer is a file that holds a release id. It is read together
-with the store's own mark of that moment, and replaced only where the mark still holds, so that of two publishers at once
-one is told and decides anew by what is current now.
+with the store's own mark of that moment, and replaced only where the mark still holds, so that of two publishers at
+once one is told and decides anew by what is current now.
 """
 
 from __future__ import annotations
@@ -139,7 +139,11 @@ class PosixPublisher(Publisher):
         return Held(named or None, None)
 
     def _replace(self, name: str, release_id: str, held: Held) -> bool:
-        storage.write_bytes(str(Path(self.out) / name), f"{release_id}\n".encode(), durable=True)
+        path = Path(self.out) / name
+        # Left by a publisher that was killed: no other writes while this one has the lock.
+        for left in path.parent.glob(f"{storage.TEMPORARY}*-{path.name}"):
+            left.unlink()
+        storage.write_bytes(str(path), f"{release_id}\n".encode(), durable=True)
         return True
 
     @contextmanager

@@ -26,7 +26,7 @@ from schemas import Record
 
 # About 64 MB of our rows; readers of a row group hold it whole.
 ROW_GROUP_ROWS: Final = 100_000
-_TEMPORARY: Final = ".tmp-"
+TEMPORARY: Final = ".tmp-"
 
 # Some of Beam's file systems want options, whatever they say, and have none before the first pipeline.
 if FileSystems._pipeline_options is None:
@@ -62,7 +62,7 @@ def write_bytes(path: str, data: bytes, durable: bool = False) -> None:
     """
     folder, name = FileSystems.split(path)
     make_folder(folder)
-    temporary = join(folder, f"{_TEMPORARY}{uuid.uuid4().hex}-{name}")
+    temporary = join(folder, f"{TEMPORARY}{uuid.uuid4().hex}-{name}")
     if is_local(path):
         with Path(temporary).open("wb") as handle:
             handle.write(data)
@@ -111,6 +111,14 @@ def remove(path: str) -> None:
             FileSystems.delete(below)
 
 
+def sweep(folder: str) -> None:
+    """Remove all temporary files below: attempts that were killed left them. Nobody else may be writing there."""
+    found = FileSystems.match([join(folder, "**")])[0].metadata_list
+    left = [m.path for m in found if FileSystems.split(m.path)[1].startswith(TEMPORARY)]
+    if left:
+        FileSystems.delete(left)
+
+
 def files(folder: str, pattern: str = "*") -> list[str]:
     """Paths of a folder's whole files that match, sorted; temporary ones are left out, and checksums."""
     return sorted(path for path in sizes(folder, pattern) if not checksums.is_sum(path))
@@ -119,7 +127,7 @@ def files(folder: str, pattern: str = "*") -> list[str]:
 def sizes(folder: str, pattern: str = "**") -> dict[str, int]:
     """Bytes of a folder's whole files that match, by path; temporary ones are left out."""
     found = FileSystems.match([join(folder, pattern)])[0].metadata_list
-    kept = [m for m in found if not FileSystems.split(m.path)[1].startswith(_TEMPORARY)]
+    kept = [m for m in found if not FileSystems.split(m.path)[1].startswith(TEMPORARY)]
     return {m.path: int(m.size_in_bytes) for m in kept}
 
 

@@ -1,7 +1,7 @@
 """Errors of workers, as this process would have raised them.
 
-A runner passes on what went wrong in a worker as the text of a traceback. What is ours in it, and what the store said (no
-space left, no such file), is told as itself; anything else stays what the runner raised.
+A runner passes on what went wrong in a worker as the text of a traceback. What is ours in it, and what the store said
+(no space left, no such file), is told as itself; anything else stays what the runner raised.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def test_a_publisher_that_is_outrun_again_and_again_says_so_and_changes_nothing(
     monkeypatch.setattr(publish, "_TRIES", 3)
     store = publisher(out)
     ahead(store, "other", monkeypatch, times=3)
-    with pytest.raises(PublishError, match="faster 3 times.*run `afterword release` again"):
+    with pytest.raises(PublishError, match=r"faster 3 times.*run `afterword release` again"):
         store.publish(release(out, "mine"))
     assert pointer(out) == "other3"
 
@@ -210,7 +210,7 @@ def test_the_publisher_follows_from_the_address(s3_bucket: str, gcs_bucket: str,
 @pytest.mark.parametrize("scheme", ["s3", "gs"])
 def test_a_store_that_refuses_is_told_as_a_publish_error(scheme: str, request: pytest.FixtureRequest):
     request.getfixturevalue({"s3": "s3_bucket", "gs": "gcs_bucket"}[scheme])
-    with pytest.raises(PublishError, match="the store refused|faster"):
+    with pytest.raises(PublishError, match=r"the store refused|faster"):
         publisher(f"{scheme}://no-such-bucket/out")._change("CURRENT", "a", lambda now: True)
 
 
