@@ -43,8 +43,8 @@ class Site:
 
     def put_back(self) -> None:
         """The first release is current, of the second nothing is there."""
-        shutil.rmtree(self.out / "releases" / self.new, ignore_errors=True)
         (self.out / "CURRENT").write_text(f"{self.old}\n")
+        shutil.rmtree(self.out / "releases" / self.new, ignore_errors=True)
 
     def check_readers(self) -> str:
         """Readers see the old or the new release, whole; gives which. Any release with a manifest is whole."""

@@ -76,6 +76,20 @@ def reader(site: Site) -> Iterator[set[str]]:
     assert not broken
 
 
+def killed(site: Site, way: tuple[object, ...], after: float) -> bool:
+    """Kill the command after so many seconds, with a reader beside it; False where it had come to its end by then."""
+    with reader(site):
+        process = start(*way, "--out", site.out)
+        try:
+            _, said = process.communicate(timeout=after)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return True
+    assert process.returncode == 0, said
+    return False
+
+
 def test_killed_at_random_moments_readers_see_a_whole_release_and_a_rerun_finishes_it(
     site: Site, log: Path, tmp_path: Path
 ):
@@ -93,22 +107,16 @@ def test_killed_at_random_moments_readers_see_a_whole_release_and_a_rerun_finish
         rounds += 1
         held.put_back()
         left = min(ROUND, KILLS - kills)
-        with reader(held):
-            while left:
-                process = start(*way, "--out", held.out)
-                try:
-                    # The first fifth of the time is importing libraries.
-                    process.communicate(timeout=draw.uniform(0.2, 1.05) * takes[way])
-                    assert process.returncode == 0
-                    held.check_finished()
-                    held.put_back()
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.communicate()
-                    kills, left = kills + 1, left - 1
-                    held.check_readers()
-            code, said, seconds = run(*way, "--out", held.out)
-            assert code == 0, said
+        while left:
+            # The first fifth of the time is importing libraries.
+            if killed(held, way, draw.uniform(0.2, 1.05) * takes[way]):
+                kills, left = kills + 1, left - 1
+                held.check_readers()
+            else:
+                held.check_finished()
+                held.put_back()
+        code, said, seconds = run(*way, "--out", held.out)
+        assert code == 0, said
         takes[way] = (takes[way] + seconds) / 2
         held.check_finished()
 
