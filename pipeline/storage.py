@@ -120,8 +120,8 @@ def sweep(folder: str) -> None:
 
 
 def files(folder: str, pattern: str = "*") -> list[str]:
-    """Paths of a folder's whole files that match, sorted; temporary ones are left out, and checksums."""
-    return sorted(path for path in sizes(folder, pattern) if not checksums.is_sum(path))
+    """Paths of a folder's whole files that match, sorted; temporary ones are left out."""
+    return sorted(sizes(folder, pattern))
 
 
 def sizes(folder: str, pattern: str = "**") -> dict[str, int]:

@@ -162,6 +162,8 @@ class Workspace:
             if sizes.get(file) != row["bytes"]:
                 found = f"{sizes[file]:,} bytes" if file in sizes else "missing"
                 raise StageError(f"{file}: {found}, {row['bytes']:,} bytes were written; {checksums.advice(file)}")
+            if checksums.sum_path(file) not in sizes:
+                raise StageError(f"{file}: its checksum is missing; {checksums.advice(file)}")
 
     def _marker(self, stage: str) -> str:
         return storage.join(self.stage(stage), "stage.json")

@@ -6,6 +6,7 @@ A runner passes on what went wrong in a worker as the text of a traceback. What 
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ _OF_SYSTEM: Final = re.compile(
     r"^(?:\w+\.)*\w+Error: \[Errno (\d+)\] ([^\n:]*)(?:: '([^\n']*)')?(?: \[while running [^\n]*\])?$", re.MULTILINE
 )
 
+# Beam's loggers that give a worker's traceback.
+_TELL: Final = ("apache_beam.runners.common", "apache_beam.runners.worker.sdk_worker")
+
 
 @contextmanager
 def failures() -> Iterator[None]:
@@ -32,6 +36,9 @@ def failures() -> Iterator[None]:
     OSError
         With the number and the file that the system named there.
     """
+    loggers = [logging.getLogger(name) for name in _TELL]
+    for logger in loggers:
+        logger.addFilter(_unforeseen)
     try:
         yield
     except errors.AfterwordError as error:
@@ -41,6 +48,15 @@ def failures() -> Iterator[None]:
         if told is None:
             raise
         raise told from error
+    finally:
+        for logger in loggers:
+            logger.removeFilter(_unforeseen)
+
+
+def _unforeseen(record: logging.LogRecord) -> bool:
+    """Whether an error is worth its traceback: ours say themselves what was wrong."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, errors.AfterwordError) and "pipeline.errors." not in record.getMessage()
 
 
 def cause(text: str) -> errors.AfterwordError | OSError | None:

@@ -68,6 +68,8 @@ def test_a_lost_file_and_a_lost_list_fail_too(site: Site, tmp_path: Path, capsys
     held = site.copied(tmp_path / "out")
     (held.out / "stages" / "label" / "corrections" / "bucket-00000.parquet").unlink()
     fails(held, "label/corrections/bucket-00000.parquet", "curate", capsys)
+    (held.out / "stages" / "ingest" / "turns" / "_bucket-00000.parquet.sum").unlink()
+    fails(held, "ingest/turns/bucket-00000.parquet", "signals", capsys)
     (held.out / "stages" / "ingest" / "files.parquet").unlink()
     fails(held, "ingest/files.parquet", "signals", capsys)
 
