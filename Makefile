@@ -7,7 +7,7 @@ OUT    ?= out/quality.json
 STAMP   = $(VENV)/.installed
 
 .PHONY: demo docs install test test-all lint types lock golden bench-quality bench-loop bench-ablation bench-audit bench-memory \
-        bench-speed bench-dedup bench-privacy clean
+        bench-speed bench-dedup bench-privacy crash clean
 
 # Two commands are enough to see it: `make demo`, `make test`.
 demo: install
@@ -26,6 +26,10 @@ test: install
 
 test-all: install
 	$(BIN)/python -m pytest -n 2
+
+# The command, killed at 200 random moments: an hour or so.
+crash: install
+	KILLS=200 $(BIN)/python -m pytest -n 0 tests/crash
 
 lint: install
 	$(BIN)/ruff check .

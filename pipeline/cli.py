@@ -88,6 +88,8 @@ def _quiet() -> None:
 def _context(arguments: argparse.Namespace, beam_args: list[str]) -> Any:
     import logging
 
+    from apache_beam.io.filesystems import FileSystems
+
     from pipeline.config import load
     from pipeline.errors import ConfigError
     from pipeline.jobs.context import Context, pipeline_options
@@ -100,7 +102,7 @@ def _context(arguments: argparse.Namespace, beam_args: list[str]) -> Any:
     if arguments.timezone:
         overrides.append(f'ingest.timezone="{arguments.timezone}"')
     config = load(arguments.config, overrides)
-    pipeline_options(beam_args)
+    FileSystems.set_options(pipeline_options(beam_args))
     return Context(Workspace(arguments.out.rstrip("/") or "/"), config, beam_args)
 
 

@@ -52,7 +52,7 @@ def read_gold(patterns: Sequence[str]) -> GoldFiles:
 
 def of_folder(folder: str, only: frozenset[str] | None = None) -> GoldFiles:
     """Labels in `<out>/gold`, where audits put theirs; of the named files alone where names are given."""
-    paths = storage.files(folder) if storage.exists(folder) else []
+    paths = storage.files(folder)
     named = [(path, f"gold/{path.rsplit('/', 1)[-1]}") for path in paths if path.endswith(SUFFIXES)]
     return of_files([(path, uri) for path, uri in named if only is None or uri in only])
 

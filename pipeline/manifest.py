@@ -51,8 +51,5 @@ def read(folder: str) -> dict[str, Any]:
 
 def releases(out: str) -> list[dict[str, Any]]:
     """Manifests of all finished releases under an output folder, by release id."""
-    base = storage.join(out, "releases")
-    if not storage.exists(base):
-        return []
-    paths = storage.files(base, f"*/{NAME}")
+    paths = storage.files(storage.join(out, "releases"), f"*/{NAME}")
     return [read(p.removesuffix(f"/{NAME}")) for p in paths]

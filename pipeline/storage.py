@@ -1,4 +1,7 @@
-"""Files on any Beam file system. A write goes to a temporary name first, so a name holds a whole file or none."""
+"""Files on any Beam file system. A write goes to a temporary name first, so a name holds a whole file or none.
+
+What stages hand on is written with a checksum beside it and held to it where it is read (pipeline/checksums.py).
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from pipeline import checksums
+from schemas import Record
 
 # Readers of a row group hold it whole; one of few rows costs more in its footer than it holds.
 ROW_GROUP_BYTES: Final = 64 << 20
-_TEMPORARY: Final = ".tmp-"
+TEMPORARY: Final = ".tmp-"
 _LENGTH_BYTES: Final = 4
+
+# Some of Beam's file systems want options, whatever they say, and have none before the first pipeline.
+if FileSystems._pipeline_options is None:
+    FileSystems.set_options(PipelineOptions([]))
 
 
 def is_local(path: str) -> bool:
@@ -53,7 +64,7 @@ def write_bytes(path: str, data: bytes, durable: bool = False) -> None:
     """
     folder, name = FileSystems.split(path)
     make_folder(folder)
-    temporary = join(folder, f"{_TEMPORARY}{uuid.uuid4().hex}-{name}")
+    temporary = join(folder, f"{TEMPORARY}{uuid.uuid4().hex}-{name}")
     if is_local(path):
         with Path(temporary).open("wb") as handle:
             handle.write(data)
@@ -83,20 +94,43 @@ def make_folder(path: str) -> None:
     """Make a folder and its parents where there is none."""
     if is_local(path):
         Path(path).mkdir(parents=True, exist_ok=True)
-    elif not FileSystems.exists(path):
+    elif _has_folders(path) and not FileSystems.exists(path):
         FileSystems.mkdirs(path)
+
+
+def _has_folders(path: str) -> bool:
+    """An object store has none, only names that begin alike."""
+    return bool(FileSystems.get_filesystem(path).has_dirs())
 
 
 def remove(path: str) -> None:
     """Remove a file or a folder with all in it; nothing happens where there is none."""
     if FileSystems.exists(path):
         FileSystems.delete([path])
+    if not _has_folders(path):
+        below = [m.path for m in FileSystems.match([join(path, "**")])[0].metadata_list]
+        if below:
+            FileSystems.delete(below)
+
+
+def sweep(folder: str) -> None:
+    """Remove all temporary files below: attempts that were killed left them. Nobody else may be writing there."""
+    found = FileSystems.match([join(folder, "**")])[0].metadata_list
+    left = [m.path for m in found if FileSystems.split(m.path)[1].startswith(TEMPORARY)]
+    if left:
+        FileSystems.delete(left)
 
 
 def files(folder: str, pattern: str = "*") -> list[str]:
     """Paths of a folder's whole files that match, sorted; temporary ones are left out."""
+    return sorted(sizes(folder, pattern))
+
+
+def sizes(folder: str, pattern: str = "**") -> dict[str, int]:
+    """Bytes of a folder's whole files that match, by path; temporary ones are left out."""
     found = FileSystems.match([join(folder, pattern)])[0].metadata_list
-    return sorted(m.path for m in found if not FileSystems.split(m.path)[1].startswith(_TEMPORARY))
+    kept = [m for m in found if not FileSystems.split(m.path)[1].startswith(TEMPORARY)]
+    return {m.path: int(m.size_in_bytes) for m in kept}
 
 
 def encode(table: pa.Table) -> bytes:
@@ -136,21 +170,50 @@ def write_table(path: str, table: pa.Table) -> None:
     write_bytes(path, encode(table))
 
 
+def write_record(path: str, table: pa.Table, record: Record) -> None:
+    """Write rows of a record as Parquet, and beside them the checksum that whoever reads them holds them to."""
+    data = encode(record.conform(table))
+    write_bytes(path, data)
+    row = {"rows": table.num_rows, "bytes": len(data), "sha256": sha256(data), "schema": record.digest}
+    write_bytes(checksums.sum_path(path), canonical_json(row))
+
+
+def rewrite_table(path: str, table: pa.Table) -> None:
+    """Write other rows in the place of a Parquet file; its checksum, if it has one, becomes theirs."""
+    beside = checksums.sum_path(path)
+    held = checksums.parse(path, read_bytes(beside)) if exists(beside) else None
+    data = encode(table)
+    write_bytes(path, data)
+    if held is not None:
+        row = held | {"rows": table.num_rows, "bytes": len(data), "sha256": sha256(data)}
+        write_bytes(beside, canonical_json(row))
+
+
 def read_table(path: str, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
     """Read a Parquet file under a declared schema.
 
     Raises
     ------
+    StageError
+        If the file is not the one whose checksum lies beside it.
     ValueError
         If the file's columns are not the declared ones.
     """
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
-        table = pq.read_table(pa.PythonFile(stream, mode="r"), columns=columns)
+    data = read_bytes(path)
+    _hold(path, data)
+    table = pq.read_table(pa.BufferReader(data), columns=columns)
     wanted = schema if columns is None else pa.schema([schema.field(c) for c in columns])
     try:
         return table.select(wanted.names).cast(wanted)
     except (KeyError, pa.ArrowInvalid, ValueError) as error:
         raise ValueError(f"{path}: not the schema that was declared for it ({error}); run the stage again") from None
+
+
+def _hold(path: str, data: bytes) -> None:
+    """Hold a file's bytes to its checksum, where it was written with one."""
+    beside = checksums.sum_path(path)
+    if exists(beside):
+        checksums.check(path, len(data), sha256(data), read_bytes(beside))
 
 
 def rows(path: str) -> int:
@@ -160,8 +223,16 @@ def rows(path: str) -> int:
 
 
 @contextmanager
-def open_parquet(path: str, dictionary: tuple[str, ...] = ()) -> Iterator[pq.ParquetFile]:
-    """A Parquet file of which only some columns or row groups are wanted; texts of `dictionary` are held once each."""
+def open_parquet(path: str, dictionary: tuple[str, ...] = (), whole: bool = False) -> Iterator[pq.ParquetFile]:
+    """A Parquet file of which only some columns or row groups are wanted; texts of `dictionary` are held once each.
+
+    One that is read `whole` is held to its checksum.
+    """
+    if whole:
+        data = read_bytes(path)
+        _hold(path, data)
+        yield pq.ParquetFile(pa.BufferReader(data), read_dictionary=list(dictionary))
+        return
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
         yield pq.ParquetFile(pa.PythonFile(stream, mode="r"), read_dictionary=list(dictionary))
 

@@ -1,21 +1,23 @@
 """Where a run keeps what lies between its stages, and how a stage knows that an earlier one is whole and its own.
 
-<out>/stages/<stage>/            the stage's tables, one Parquet file a bucket
-<out>/stages/<stage>/stage.json  written last: what the stage was made from, and its counts
+<out>/stages/<stage>/                the stage's tables, one Parquet file a bucket
+<out>/stages/<stage>/files.parquet   name, size and hash of each file of them
+<out>/stages/<stage>/stage.json      written last: what the stage was made from, what it left, and its counts
 """
 
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
-from pipeline import storage
+from pipeline import checksums, storage
 from pipeline.errors import StageError
 from pipeline.version import code_version
-from schemas import COUNT, Record
+from schemas import COUNT, FILE, Record
 
 _UPSTREAM: Final[dict[str, tuple[str, ...]]] = {
     "ingest": (),
@@ -25,6 +27,9 @@ _UPSTREAM: Final[dict[str, tuple[str, ...]]] = {
     "curate": ("ingest", "label"),
     "release": ("ingest", "train", "label", "curate"),
 }
+
+# Checksums read at once, where each is a request to a store.
+_READERS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,8 @@ class Workspace:
         storage.remove(self.spill(stage))
         upstream = {s: self.fingerprint(s) for s in _UPSTREAM[stage]}
         marker = {"stage": stage, "code": code_version(), "upstream": upstream, "facts": facts}
-        storage.write_bytes(self._marker(stage), storage.readable_json(marker))
+        marker["files"] = self._write_files(stage)
+        storage.write_bytes(self._marker(stage), storage.readable_json(marker), durable=True)
 
     def facts(self, stage: str) -> dict[str, Any]:
         """What a whole stage left behind for others.
@@ -100,6 +106,7 @@ class Workspace:
                         f"{self.stage(upstream)}: made from another run of {earlier}; "
                         f"run `afterword {upstream}` and what follows it again"
                     )
+            self._check_files(upstream, marker["files"])
 
     def agree(self, stage: str) -> None:
         """Check that a stage and all that it was made from are whole and made from each other, whatever the code.
@@ -129,6 +136,34 @@ class Workspace:
         paths = storage.files(self.table(stage, name), "bucket-*.parquet")
         tables = [storage.read_table(p, record.schema, columns) for p in paths]
         return pa.concat_tables(tables) if tables else record.empty().select(columns or list(record.names))
+
+    def _files(self, stage: str) -> str:
+        return storage.join(self.stage(stage), "files.parquet")
+
+    def _write_files(self, stage: str) -> str:
+        """Put the checksums of a stage's files together as FILE rows; gives the hash of the list."""
+        folder = self.stage(stage)
+        sums = [path for path in storage.sizes(folder) if checksums.is_sum(path)]
+        with ThreadPoolExecutor(_READERS) as readers:
+            held = zip(map(checksums.summed_path, sums), readers.map(storage.read_bytes, sums), strict=True)
+            rows = [{"path": path[len(folder) + 1 :], **checksums.parse(path, data)} for path, data in held]
+        data = storage.encode(FILE.conform(pa.Table.from_pylist(rows, schema=FILE.schema).sort_by("path")))
+        storage.write_bytes(self._files(stage), data)
+        return storage.sha256(data)
+
+    def _check_files(self, stage: str, sha256: str) -> None:
+        """Check that every file that a stage left is there, by name and size. Hashes are checked where it is read."""
+        path = self._files(stage)
+        if not storage.exists(path) or storage.sha256(storage.read_bytes(path)) != sha256:
+            raise StageError(f"{path}: not the list that stage {stage} wrote; {checksums.advice(path)}")
+        sizes = storage.sizes(self.stage(stage))
+        for row in storage.read_table(path, FILE.schema).to_pylist():
+            file = storage.join(self.stage(stage), row["path"])
+            if sizes.get(file) != row["bytes"]:
+                found = f"{sizes[file]:,} bytes" if file in sizes else "missing"
+                raise StageError(f"{file}: {found}, {row['bytes']:,} bytes were written; {checksums.advice(file)}")
+            if checksums.sum_path(file) not in sizes:
+                raise StageError(f"{file}: its checksum is missing; {checksums.advice(file)}")
 
     def _marker(self, stage: str) -> str:
         return storage.join(self.stage(stage), "stage.json")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from features.text import flat
 from pipeline import manifest as manifests
 from pipeline import storage
-from pipeline.errors import ConfigError, InputError, StageError
+from pipeline.errors import ConfigError, InputError, PublishError, StageError
 from pipeline.publish import publisher
 from pipeline.transforms.withheld import withheld_for
 from pipeline.writers.views import VIEWS
@@ -140,9 +140,13 @@ def open_release(out: str, name: str | None) -> Release:
     StageError
         If there is no release yet.
     """
-    current = publisher(out).current() if storage.is_local(out) else None
-    if name is None and not storage.is_local(out):
-        raise ConfigError(f"{out}: no CURRENT is kept on this store; give --release")
+    try:
+        current = publisher(out).current()
+    except PublishError:
+        # A store without an atomic switch has no CURRENT.
+        if name is None:
+            raise
+        current = None
     if name is None:
         if current is None:
             raise StageError(f"{out}: no release is current; run `afterword run` first, or give --release")

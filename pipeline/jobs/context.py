@@ -23,6 +23,7 @@ from apache_beam.runners.runner import PipelineState, create_runner
 from pipeline import storage
 from pipeline.config import Config
 from pipeline.errors import AfterwordError, ConfigError
+from pipeline.jobs.failures import failures
 from pipeline.progress import Progress
 from pipeline.transforms.counts import total
 from pipeline.workspace import Workspace
@@ -78,8 +79,8 @@ class Context:
         """Run one pipeline to its end."""
         pipeline = beam.Pipeline(options=self.options)
         build(pipeline)
-        result = pipeline.run()
-        state = result.wait_until_finish()
+        with failures():
+            state = pipeline.run().wait_until_finish()
         if state is not None and state != PipelineState.DONE:
             raise AfterwordError(f"the runner ended the pipeline in state {state}; its own log says why")
 
@@ -125,7 +126,8 @@ def write_one(tables: beam.PCollection, path: str, record: Record) -> None:
         return pa.concat_tables([record.empty(), *parts])
 
     def write(table: pa.Table) -> None:
-        storage.write_table(path, record.conform(table))
+        # Parts come in any order, and what is written has one.
+        storage.write_record(path, table.sort_by([(k, "ascending") for k in record.key]), record)
 
     name = path.rsplit("/", 1)[-1].partition(".")[0].title()
     whole = tables | f"Gather{name}" >> beam.CombineGlobally(together).with_output_types(pa.Table)

@@ -113,7 +113,7 @@ def _sift(context: Context, buckets: int, known: KnownPass | None) -> pa.Table:
         _run_round(context, workspace.bucket_numbers(source), sift, path)
         told.append(storage.read_table(path, COUNT.schema))
     counts = add_up(told)
-    storage.write_table(storage.join(workspace.stage("curate"), "counts.parquet"), counts)
+    storage.write_record(storage.join(workspace.stage("curate"), "counts.parquet"), counts, COUNT)
     return counts
 
 

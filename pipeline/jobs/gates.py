@@ -217,7 +217,7 @@ def _write_unchanged(context: Context) -> None:
     kept = by_outcome(made, closing=True).get("kept", 0)
     detail = {k: n for k, n in by_outcome(made).items() if k.startswith(("examples.", "view_rows.", "bytes."))}
     table = counts("release", {"in": kept, "kept": kept, "quarantined": 0}, detail)
-    storage.write_table(storage.join(workspace.stage("release"), "counts.parquet"), table)
+    storage.write_record(storage.join(workspace.stage("release"), "counts.parquet"), table, COUNT)
 
 
 def _lineage(context: Context, config: dict[str, Any], parent: str | None) -> tuple[list[str], bool]:

@@ -31,6 +31,7 @@ from pipeline.transforms.shards import (
 from pipeline.transforms.shuffle import Shuffle
 from pipeline.verify import verify
 from pipeline.version import code_version
+from pipeline.workspace import Workspace
 from pipeline.writers import croissant, training_set_diff
 from pipeline.writers.card import card
 from pipeline.writers.views import rows_by_split, unwritten, view_rows
@@ -68,15 +69,23 @@ def run(context: Context) -> str:
     for name, data in (_documents(manifest) | _review(context)).items():
         storage.write_bytes(storage.join(folder, name), data)
         manifest["files"][name] = {"bytes": len(data), "sha256": storage.sha256(data)}
-    data = storage.readable_json(manifest)
-    target = _install(context, manifest, data)
+    hand_over(context, manifest)
+    return str(manifest["release_id"])
+
+
+def hand_over(context: Context, manifest: dict[str, Any]) -> None:
+    """Install the files of the stage under a manifest, prove them, mark the stage whole, and switch CURRENT.
+
+    Whatever ends this in the middle, readers follow the release that was current, and the same again finishes it.
+    """
+    workspace = context.workspace
+    target = _install(workspace, manifest)
     # Proved before anybody is pointed to it.
     proofs = verify(target)
-    facts = {"release_id": manifest["release_id"], "proofs": proofs, "quarantined": passed.quarantine["domains"]}
+    facts = {"release_id": manifest["release_id"], "proofs": proofs, "quarantined": manifest["quarantine"]["domains"]}
     workspace.finish("release", {"config": {}, "gates": [], **facts})
     if not publisher(workspace.out).publish(manifest["release_id"]):
         context.progress.note("release: CURRENT stays with a later interval; this release is a backfill")
-    return str(manifest["release_id"])
 
 
 def reissue(
@@ -105,7 +114,7 @@ def reissue(
     for name, data in _documents(manifest).items():
         storage.write_bytes(storage.join(folder, name), data)
         manifest["files"][name] = {"bytes": len(data), "sha256": storage.sha256(data)}
-    verify(_install(context, manifest, storage.readable_json(manifest)))
+    verify(_install(context.workspace, manifest))
     if publish:
         publisher(context.workspace.out).publish(manifest["release_id"])
     return str(manifest["release_id"])
@@ -306,13 +315,13 @@ def _review(context: Context) -> dict[str, bytes]:
     return {training_set_diff.NAME: training_set_diff.sheet(rows)}
 
 
-def _install(context: Context, manifest: dict[str, Any], data: bytes) -> str:
+def _install(workspace: Workspace, manifest: dict[str, Any]) -> str:
     """Copy the files to the release's folder, its manifest last; gives the folder.
 
     Of a release that is there already only files that are missing or damaged are written, with the bytes that its
     manifest names.
     """
-    workspace = context.workspace
+    data = storage.readable_json(manifest)
     target = storage.join(workspace.out, "releases", manifest["release_id"])
     path = storage.join(target, manifests.NAME)
     if storage.exists(path) and storage.read_bytes(path) != data:
@@ -321,6 +330,7 @@ def _install(context: Context, manifest: dict[str, Any], data: bytes) -> str:
             "Nothing was replaced. Keep both and report it: a release must be reproducible"
         )
     source = workspace.table("release", "files")
+    storage.sweep(target)
     for name, facts in manifest["files"].items():
         file = storage.join(target, name)
         if not (storage.exists(file) and storage.sha256(storage.read_bytes(file)) == facts["sha256"]):

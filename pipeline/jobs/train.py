@@ -131,7 +131,7 @@ def _chain(context: Context, rows: pa.Table, gold: pa.Table) -> Chain:
     def build(pipeline: beam.Pipeline) -> None:
         parts = numbers(pipeline, workspace.buckets("signals", "signals")) | "Edges" >> beam.ParDo(count)
         edges = parts | "Known" >> KnownEdges(config.chain.min_users)
-        write = beam.Map(lambda table: storage.write_table(path, table)).with_output_types(type(None))
+        write = beam.Map(lambda table: storage.write_record(path, table, EDGE)).with_output_types(type(None))
         _ = edges | "WriteEdges" >> write
 
     context.run(build)

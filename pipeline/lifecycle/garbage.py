@@ -16,7 +16,6 @@ from pipeline.lifecycle.listing import Entry, below, pins, release_ids, remove_r
 from pipeline.publish import CURRENT, publisher
 
 _UNITS: Final = {"h": 3_600, "d": 86_400, "w": 7 * 86_400}
-_TEMPORARY: Final = ".tmp-"
 
 
 def collect(out: str, older_than: str, delete: bool) -> dict[str, Any]:
@@ -141,7 +140,7 @@ def _leftovers(out: str, entries: list[Entry], items: list[dict[str, Any]], cuto
         path = entry.path[len(base) :]
         if entry.written >= cutoff or path.startswith(gone):
             continue
-        if path.rsplit("/", 1)[-1].startswith(_TEMPORARY):
+        if path.rsplit("/", 1)[-1].startswith(storage.TEMPORARY):
             found.append(_item("temporary", out, path, [entry]))
         elif path.startswith("stages/spill/"):
             found.append(_item("spill", out, path, [entry]))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.text import flat
-from pipeline import storage
+from pipeline import checksums, storage
 from pipeline.config import Config, restore
 from pipeline.errors import ConfigError, StageError
 from pipeline.explain.tables import StageTables
@@ -99,9 +99,10 @@ def rewrite(path: str, turn_ids: pa.Array) -> None:
             return
         kept = file.read().filter(pc.invert(gone))
     if kept.num_rows:
-        storage.write_table(path, kept)
+        storage.rewrite_table(path, kept)
     else:
         storage.remove(path)
+        storage.remove(checksums.sum_path(path))
 
 
 def _recount(workspace: Workspace, kept: int) -> int:
@@ -113,7 +114,7 @@ def _recount(workspace: Workspace, kept: int) -> int:
     if gone:
         rest = table.filter(pc.invert(pc.is_in(table["outcome"], value_set=pa.array(["kept", "forgotten"]))))
         now = counts("ingest", {"kept": kept, "forgotten": held.get("forgotten", 0) + gone})
-        storage.write_table(path, COUNT.conform(add_up([rest, now])))
+        storage.write_record(path, add_up([rest, now]), COUNT)
     return int(gone)
 
 

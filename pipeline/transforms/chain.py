@@ -88,7 +88,7 @@ class CountEdges(SideBySide):
 
 def _read(path: str) -> tuple[pa.Table, I64]:
     """The columns of Signals rows that moves are read off, and what each turn was taken for."""
-    with storage.open_parquet(path) as file:
+    with storage.open_parquet(path, whole=True) as file:
         table = file.read(columns=["subject_id", "event_time", *READS, *_CANDIDATES])
     lists = flat(table["candidates"])
     entries = lists.flatten()

@@ -158,4 +158,4 @@ class WriteLowest(beam.PTransform):
         return table.sort_by(order).slice(0, self._wished).combine_chunks()
 
     def _write(self, table: pa.Table) -> None:
-        storage.write_table(self._path, self._record.conform(table))
+        storage.write_record(self._path, table.select(self._record.names), self._record)

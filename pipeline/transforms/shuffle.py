@@ -16,11 +16,10 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 
 from features.hashing import hash64, strings
 from pipeline import storage
+from pipeline.errors import StageError
 from pipeline.transforms.threads import Threaded, at_end
 
 Partition = Callable[[pa.Table], npt.NDArray[np.int64]]
@@ -126,8 +125,10 @@ class _Load(beam.DoFn):
         bucket, paths = pair
         pieces = []
         for path in sorted(paths):
-            with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
-                pieces.append(pa.ipc.open_file(pa.BufferReader(stream.read())).read_all())
+            try:
+                pieces.append(pa.ipc.open_file(pa.BufferReader(storage.read_bytes(path))).read_all())
+            except (pa.ArrowInvalid, OSError) as error:
+                raise StageError(f"{path}: a file of the shuffle is gone or damaged ({error}); run it again") from None
         yield bucket, pa.concat_tables(pieces).combine_chunks()
 
 

@@ -1,4 +1,4 @@
-"""Write one Parquet file a bucket. Running twice writes the same bytes to the same name."""
+"""Write one Parquet file a bucket, with its checksum. Running twice writes the same bytes to the same name."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def bucket_path(folder: str, bucket: int) -> str:
 def write_bucket(folder: str, bucket: int, table: pa.Table, record: Record) -> str:
     """Write a bucket's rows under its record's schema; gives the path."""
     path = bucket_path(folder, bucket)
-    storage.write_table(path, record.conform(table))
+    storage.write_record(path, table, record)
     return path

@@ -6,16 +6,23 @@ import gzip
 import json
 import random
 import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from features.hashing import hash64, shares
+from pipeline import storage
 from pipeline.cli import main
 from pipeline.config import CurateOptions
+from pipeline.stages import STAGES
 from pipeline.transforms.votes import _SPLIT_KEY
+from pipeline.transforms.write import bucket_path
+from pipeline.workspace import Workspace
+from schemas import Record
 
 CITIES = tuple(
     [
@@ -173,6 +180,15 @@ def write_log(folder: Path, users: int = 240) -> Path:
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below a folder by its relative path."""
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def swap(out: Path, stage: str, name: str, change: Callable[[pa.Table], pa.Table], record: Record) -> None:
+    """Change a table (its first bucket) as if its stage had made it so; the stages after it stay as they are."""
+    space = Workspace(str(out))
+    path = bucket_path(space.table(stage, name), space.buckets(stage, name)[0])
+    storage.write_record(path, change(storage.read_table(path, record.schema)), record)
+    for each in STAGES[STAGES.index(stage) : -1]:
+        space.finish(each, space.facts(each))
 
 
 def copy(out: Path, to: Path) -> Path:

@@ -218,5 +218,5 @@ def test_how_rows_are_shuffled_does_not_change_a_byte(out: Path, tmp_path: Path)
     log = out.parent / "log"
     many = ("--set", "shuffle.bucket_bytes=20000", "--set", "shuffle.mode=native")
     assert afterword("run", "--input", log, *SETTINGS, "--out", again, *many) == 0
-    assert len(list((again / "stages" / "ingest" / "turns").iterdir())) > 3
+    assert len(list((again / "stages" / "ingest" / "turns").glob("bucket-*"))) > 3
     assert tree(again / "releases") == tree(out / "releases")

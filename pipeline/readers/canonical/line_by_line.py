@@ -67,7 +67,21 @@ def _array(values: list[Any], type: pa.DataType) -> pa.Array:
     """Arrow values. Arrow cuts a fraction off without a word where an integer is wanted; here it does not fit."""
     if pa.types.is_integer(type) and any(isinstance(v, float) and not v.is_integer() for v in values):
         raise ValueError("a fraction where an integer is wanted")
+    if pa.types.is_nested(type) and not all(_is_formed(value, type) for value in values):
+        raise ValueError("an array where an object is wanted, or the other way round")
     return pa.array(values, type)
+
+
+def _is_formed(value: Any, type: pa.DataType) -> bool:
+    """Arrays where a list is declared and objects where a struct is.
+
+    Arrow also takes an array of pairs for a struct, but not beside an object: such a line would end the whole file.
+    """
+    if value is None or not pa.types.is_nested(type):
+        return True
+    if pa.types.is_struct(type):
+        return isinstance(value, dict) and all(_is_formed(value.get(f.name), f.type) for f in type)
+    return isinstance(value, list) and all(_is_formed(each, type.value_type) for each in value)
 
 
 def _fits(value: Any, type: pa.DataType) -> bool:

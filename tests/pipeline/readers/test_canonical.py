@@ -185,6 +185,15 @@ def test_a_field_of_another_type_is_a_dead_letter_that_names_it(field: str, valu
     assert f"a.jsonl:2: {field}" in batch.dead["detail"][0].as_py()
 
 
+@pytest.mark.parametrize("field", ["asr", "interpretations"])
+def test_an_array_in_the_place_of_an_object_costs_its_line_alone(field: str):
+    objects = [{"text": "go"}] if field == "asr" else [{"intent": "go"}]
+    wrong = ([[]], [[["text", "go"]]], {"0": objects[0]})
+    batch = read(lines(*(record(turn_id=f"t{k}", **{field: v}) for k, v in enumerate((objects, *wrong, objects)))))
+    assert found(batch) == [(1, "t0"), (5, "t4")]
+    assert refused(batch) == [(at, Reason.INVALID_FIELD, field) for at in (2, 3, 4)]
+
+
 def test_slot_values_of_any_type_become_json_text():
     values = ["rome", 5, 1.5, True, None, ["a", 1], {"b": "ü"}]
     batch = read(lines(record(interpretations=[{"intent": "f", "slots": [{"name": "x", "value": v} for v in values]}])))
