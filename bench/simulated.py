@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from bench import blame, by_domain, lodo
+from features.hashing import strings
 from features.interpretation import flatten, hex_id
+from features.text import flat
 from models.metrics import ap, auc
 from pipeline.config import Config
 from pipeline.jobs.context import Context
@@ -116,16 +119,22 @@ def _by_source(chosen: pd.DataFrame) -> dict[str, float]:
 
 
 def _examples(examples: pa.Table, truth: pd.DataFrame) -> dict[str, float]:
-    """Examples by kind, and the share whose label most of their turns meant."""
-    label = pa.StructArray.from_arrays(
-        [examples[n].combine_chunks() for n in ("domain", "intent", "slots")]
-        + [pa.nulls(examples.num_rows, pa.float64())],
-        names=["domain", "intent", "slots", "score"],
-    )
-    single = pa.ListArray.from_arrays(pa.array(np.arange(examples.num_rows + 1), pa.int32()), label)
-    ids = hex_id(flatten(single).candidate_id)
+    """Examples by kind, and the share that is right: most of their turns meant the label, or did not mean what is
+    rejected.
+    """
+    ids = np.where(strings(examples["kind"]) == "rejection", _ids(flat(examples["rejected"])), _ids(examples))
     turns = [p["turn_ids"] for p in examples["provenance"].to_pylist()]
     meant = [(truth["candidate_id"].reindex(t) == i).mean() > 0.5 for t, i in zip(turns, ids, strict=True)]
-    by_kind = pd.Series(meant, dtype=float).groupby(examples["kind"].to_pandas().astype(object))
+    right = np.array(meant, bool) != (strings(examples["kind"]) == "rejection")
+    by_kind = pd.Series(right.astype(float)).groupby(examples["kind"].to_pandas().astype(object))
     out = {f"examples.{kind}": float(n) for kind, n in by_kind.size().items()}
     return out | {f"examples.{kind}.precision": float(share) for kind, share in by_kind.mean().items()}
+
+
+def _ids(labels: pa.Table | pa.StructArray) -> npt.NDArray[np.object_]:
+    """Candidate id of each label."""
+    names = ["domain", "intent", "slots"]
+    held = [flat(labels[n]) if isinstance(labels, pa.Table) else pc.struct_field(labels, n) for n in names]
+    label = pa.StructArray.from_arrays([*held, pa.nulls(len(labels), pa.float64())], names=[*names, "score"])
+    single = pa.ListArray.from_arrays(pa.array(np.arange(len(labels) + 1), pa.int32()), label)
+    return hex_id(flatten(single).candidate_id)

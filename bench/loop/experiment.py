@@ -8,6 +8,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 from scipy.sparse import csr_matrix
 
 from bench.loop import score
@@ -17,6 +19,7 @@ from bench.loop.log import log, rows_of
 from bench.loop.nlu import Nlu, features, fit
 from bench.loop.sessions import Turns, simulate
 from features.text import flat
+from schemas import LABEL_KINDS
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -112,7 +115,9 @@ class Loop:
 
     def harvest(self, served: Served) -> Harvest:
         """What the pipeline released, as training rows."""
-        examples = served.curated.examples
+        # What was rejected teaches an NLU model nothing that it could be trained on.
+        held = served.curated.examples
+        examples = held.filter(pc.is_in(held["kind"], value_set=pa.array(LABEL_KINDS)))
         at = {name: k for k, name in enumerate(self.corpus.names)}
         names = zip(examples["domain"].to_pylist(), examples["intent"].to_pylist(), strict=True)
         row = np.array([self._row[text] for text in examples["utterance"].to_pylist()], np.int64)

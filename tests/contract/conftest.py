@@ -16,7 +16,7 @@ import pytest  # noqa: E402
 @pytest.fixture(scope="session")
 def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release's folder with rows of every view in two splits and several shards. Read it only."""
-    from made_up import write_release
+    from made_up_release import write_release
 
     return write_release(tmp_path_factory.mktemp("made_up"))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from golden_views import example, rejection, table, wrong
-from made_up import many, write_all
+from made_up_release import many, write_all
 
 from pipeline import storage
 from pipeline.errors import VerifyError

@@ -74,9 +74,9 @@ def run(rounds: beam.PTransform, numbers: list[int], folder: Path) -> tuple[pa.T
     told = folder / "counts.parquet"
     with TestPipeline("FnApiRunner") as pipeline:
         _ = total(pipeline | beam.Create(numbers) | rounds) | beam.Map(lambda t: pq.write_table(t, told))
-    files = sorted((folder / "left").glob("*")) if (folder / "left").exists() else []
+    files = sorted((folder / "left").glob("bucket-*")) if (folder / "left").exists() else []
     left = pa.concat_tables([LEFT_OUT.empty(), *(pq.read_table(f).cast(LEFT_OUT.schema) for f in files)])
-    stays = pa.concat_tables(pq.read_table(f).cast(EXAMPLE.schema) for f in sorted((folder / "out").glob("*")))
+    stays = pa.concat_tables(pq.read_table(f).cast(EXAMPLE.schema) for f in sorted((folder / "out").glob("bucket-*")))
     counts = by_outcome(pq.read_table(told).cast(COUNT.schema), closing=True)
     return stays.sort_by("example_id"), left.sort_by("example_id"), counts
 

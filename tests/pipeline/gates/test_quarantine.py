@@ -15,6 +15,7 @@ from pipeline import storage
 from pipeline.errors import VerifyError
 from pipeline.verify import verify
 from schemas import EXAMPLE, JUDGEMENT
+from schemas.expectations import SIGNALS
 
 DAYS = {"good": ("2026-03-01", "2026-03-02"), "bad": ("2026-03-02", "2026-03-03")}
 MIN_USERS = {"good": 2, "bad": 3}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_up import CARD, MAIL, VALUES
+from made_up_values import CARD, MAIL, VALUES
 
 from pipeline.errors import ConfigError
 from pipeline.privacy import PrivacyOptions, marks, plug, screen

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import CARD, IBAN, MAIL, PHONE, SSN, STREET
+from made_up_values import CARD, IBAN, MAIL, PHONE, SSN, STREET
 from synthetic import lines, record
 
 from pipeline import storage

@@ -9,7 +9,7 @@ import pytest
 from build import turns
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up import CARD, IBAN, IP, MAIL, PHONE, VALUES, letters, one, reading, redact, slot
+from made_up_values import CARD, IBAN, IP, MAIL, PHONE, VALUES, letters, one, reading, redact, slot
 
 from features.interpretation import flatten, hex_id
 from pipeline.privacy import PrivacyOptions, Redactor
