@@ -64,7 +64,8 @@ def main() -> int:
         f"""
 == What there is now
 {release}
-    nlu/  sft/  rl/     training data, one view for each kind of trainer (Parquet)
+    nlu/  sft/  rl/ …   training data, one view for each kind of trainer (Parquet)
+    review/             what was done and found wrong, for people to say what is right
     lineage/            every example with its turns and models
     README.md           the card: what is in it, how sure, known limits
     manifest.json       every file with its hash; `afterword verify {out}` proves it

@@ -10,7 +10,8 @@ from pipeline.writers.trust import calibration, unknown, votes
 from schemas import LeftOutReason
 
 _DOMAINS = 20
-_LEFT = ("below_support", "disagreement", "outvoted", "in_train", "contradicts_training_set", "known")
+# Why a turn that voted is in no example.
+_LEFT = ("below_support", "disagreement", "outvoted", "contradicted", "in_train")
 
 
 def closing_table(result: dict[str, Any]) -> str:
@@ -51,7 +52,8 @@ def closing_table(result: dict[str, Any]) -> str:
                     label.get("corrected", 0),
                     _threshold(result, "tau", "lead", label.get("corrected_certified", 0)),
                 ),
-                ("examples", released.get("kept", 0) + released.get("carried", 0), _kinds(curate, released)),
+                ("examples", released.get("kept", 0) + released.get("carried", 0), _kinds(released)),
+                *_left_out(curate),
                 ("shards", sum(result["shards"].values()), ", ".join(f"{k} {v}" for k, v in result["shards"].items())),
             ]
         ),
@@ -113,22 +115,29 @@ def _model(result: dict[str, Any]) -> list[str]:
     return [f"model     {text[:-1]}" for text in told]
 
 
-def _kinds(curate: dict[str, int], released: dict[str, int]) -> str:
+def _kinds(released: dict[str, int]) -> str:
     kinds: dict[str, int] = {}
     for key, rows in released.items():
         if key.startswith("examples."):
             kind = key.rsplit(".", 1)[1]
             kinds[kind] = kinds.get(kind, 0) + rows
-    left = {k: curate.get(k, 0) for k in _LEFT}
     made = ", ".join(f"{n:,} {k}{'' if n == 1 else 's'}" for k, n in sorted(kinds.items())) or "none"
-    held = ", ".join(f"{n:,} {k.replace('_', ' ')}" for k, n in left.items() if n)
     if carried := released.get("carried", 0):
         made += f", of them {carried:,} carried over"
     if withheld := released.get("quarantined", 0):
         made += f"; {withheld:,} of quarantined domains left out"
-    out = ", ".join(f"{curate[r]:,} {r.replace('_', ' ')}" for r in LeftOutReason if curate.get(r))
-    made += f"; examples left out: {out}" if out else ""
-    return made + (f"; turns left out: {held}" if held else "")
+    return made
+
+
+def _left_out(curate: dict[str, int]) -> list[tuple[str, int, str]]:
+    """Turns that became no example, and examples that are not released, by why."""
+    turns = {reason: curate[reason] for reason in _LEFT if curate.get(reason)}
+    examples = {str(reason): curate[reason] for reason in LeftOutReason if curate.get(reason)}
+    return [
+        (name, sum(held.values()), ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in held.items()))
+        for name, held in (("turns out", turns), ("left out", examples))
+        if held
+    ]
 
 
 def _quarantined(domains: dict[str, dict[str, Any]]) -> list[str]:
