@@ -4,7 +4,15 @@ from schemas.audit import AUDIT_SAMPLE
 from schemas.chain import EDGE, ELSEWHERE, FAILURE, SUCCESS
 from schemas.dead_letter import ADVICE, DEAD_LETTER, Reason
 from schemas.example import CONTEXT_TURN, EXAMPLE, FAULT_KINDS, KINDS, LABEL_KINDS, LEAST_USERS, REJECTED, SPLITS, VOTE
-from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, SIGNAL_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
+from schemas.gates import (
+    DOMAIN_SUMMARY,
+    EXAMPLE_SAMPLE,
+    JUDGEMENT_SAMPLE,
+    SIGNAL_SAMPLE,
+    STAGE_SUMMARY,
+    TURN_SAMPLE,
+    VIEW_SAMPLE,
+)
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, NO_DOMAIN
 from schemas.known import KNOWN, TRAINING_SET_DIFF
 from schemas.left_out import LEFT_OUT, LEFT_OUT_MEANINGS, LeftOutReason
@@ -63,6 +71,7 @@ RECORDS: tuple[Record, ...] = (
     SIGNAL_SAMPLE,
     JUDGEMENT_SAMPLE,
     EXAMPLE_SAMPLE,
+    VIEW_SAMPLE,
     AUDIT_SAMPLE,
     TRUTH,
 )
@@ -128,6 +137,7 @@ __all__ = [
     "TURN",
     "TURN_SAMPLE",
     "VERL",
+    "VIEW_SAMPLE",
     "VOTE",
     "Column",
     "LeftOutReason",

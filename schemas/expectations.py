@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from schemas.example import KINDS, LEAST_USERS, SPLITS
-from schemas.gates import DOMAIN_SUMMARY, EXAMPLE_SAMPLE, JUDGEMENT_SAMPLE, SIGNAL_SAMPLE, STAGE_SUMMARY, TURN_SAMPLE
+from schemas.gates import (
+    DOMAIN_SUMMARY,
+    EXAMPLE_SAMPLE,
+    JUDGEMENT_SAMPLE,
+    SIGNAL_SAMPLE,
+    STAGE_SUMMARY,
+    TURN_SAMPLE,
+    VIEW_SAMPLE,
+)
 from schemas.judgement import BLAMES
 from schemas.record import Record
 from schemas.turn import OUTCOMES
@@ -295,4 +303,17 @@ DOMAINS: Final = Suite(
     names_rows_by="domain",
 )
 
-SUITES: Final = (STAGES, TURNS, SIGNALS, JUDGEMENTS, EXAMPLES, DOMAINS)
+VIEWS: Final = Suite(
+    "views",
+    VIEW_SAMPLE,
+    (
+        _rows("views"),
+        _not_null("row"),
+        _unique("row"),
+        _between("prompt_length", 1),
+        _between("completion_length", 1),
+        _column("every row is well formed", "values_to_be_in_set", "well_formed", value_set=[True]),
+    ),
+)
+
+SUITES: Final = (STAGES, TURNS, SIGNALS, JUDGEMENTS, EXAMPLES, DOMAINS, VIEWS)

@@ -104,3 +104,17 @@ EXAMPLE_SAMPLE: Final = _sample(
     Column("label_length", pa.int32(), "Length of the intent; of an answer without one, of the answer", "code points"),
     Column("turns", pa.int32(), "Turns that its provenance names", "turns"),
 )
+
+VIEW_SAMPLE: Final = Record(
+    name="view_sample",
+    version=1,
+    key=("row",),
+    meaning="Rows of the views, as written, without their texts.",
+    columns=(
+        Column("row", pa.string(), "View and id of the row", None, False, "key"),
+        Column("view", pa.string(), "Name of the view", None, False),
+        Column("prompt_length", pa.int32(), "Length of what comes before the reply", "code points"),
+        Column("completion_length", pa.int32(), "Length of the reply, of a pair's shorter one", "code points"),
+        Column("well_formed", pa.bool_(), "JSON texts parse, tags are as many as tokens, roles stand as readers want"),
+    ),
+)

@@ -47,14 +47,17 @@ def evaluate(
     wanted = {e.name: _filled(e.kwargs, settings) for e in suite.expectations}
     if len(wanted) != len(suite.expectations):
         raise GateError(f"gate {suite.name}: two expectations have one name. {_STATE}")
-    results = (library or Library()).validate(suite, wanted, table.to_pandas())
+    library = library or Library()
+    results = library.validate(suite, wanted, table.to_pandas())
     rows = [_row(suite, e, wanted[e.name], results.get(e.name)) for e in suite.expectations]
     told = {"configured": len(wanted), "evaluated": len(results)}
     if told["configured"] != told["evaluated"]:
         raise GateError(
             f"gate {suite.name}: {told['evaluated']} of {told['configured']} expectations were evaluated. {_STATE}"
         )
-    return [*rows, {"gate": f"{suite.name}: every expectation was evaluated", "scope": WHOLE, "passed": True, **told}]
+    whole = {"gate": f"{suite.name}: every expectation was evaluated", "scope": WHOLE, "passed": True, **told}
+    library.rows += [*rows, whole]
+    return [*rows, whole]
 
 
 class Library:
@@ -84,6 +87,8 @@ class Library:
             analytics_enabled=False,
         )
         self._gx, self._pages = gx, pages
+        # Gate rows of all suites that were evaluated, for the index of the pages.
+        self.rows: list[dict[str, Any]] = []
         self._context = gx.get_context(mode="ephemeral", project_config=config)
         self._source = self._context.data_sources.add_pandas("tables")
 

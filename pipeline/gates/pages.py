@@ -74,7 +74,7 @@ _ROW: Final = (
 _ABROAD: Final = re.compile(r"""<a\b[^>]*href=["']https?://[^>]*>(.*?)</a>""", re.DOTALL | re.IGNORECASE)
 
 
-def write_pages(library: Library, local: Path, target: str, gates: Iterable[Mapping[str, Any]]) -> None:
+def write_pages(library: Library, local: Path, target: str) -> None:
     """Build the pages of what a library validated, and write them to a folder on any file system.
 
     Parameters
@@ -83,13 +83,11 @@ def write_pages(library: Library, local: Path, target: str, gates: Iterable[Mapp
         Made with the folder `local`.
     local : pathlib.Path
     target : str
-    gates : iterable of dict
-        Gate rows, for the index.
     """
     library.build()
     pages = {path.relative_to(local).as_posix(): path.read_text(encoding="utf-8") for path in local.rglob("*.html")}
     of_suite = {page.split("/")[1]: page for page in sorted(pages) if page.startswith("validations/")}
-    pages["index.html"] = _index(gates, of_suite)
+    pages["index.html"] = _index(library.rows, of_suite)
     for name, text in pages.items():
         storage.write_bytes(storage.join(target, name), alone(text).encode())
 

@@ -6,6 +6,8 @@ pipeline/gates/quarantine.py says what that means and in which form it is told.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,13 +24,14 @@ from pipeline.gates.evaluate import Library, evaluate
 from pipeline.gates.pages import temporary, write_pages
 from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
 from pipeline.gates.summary import domain_summary, stage_summary
+from pipeline.gates.views import view_sample
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
 from pipeline.jobs.label import profile_path
 from pipeline.transforms.counts import counts, total
 from pipeline.transforms.gates import COUNTS, SAMPLINGS, CountRows, SampleRows, WriteLowest, highest_hash
 from pipeline.transforms.quarantine import CarryOptions, Quarantine
 from schemas import COUNT, EXAMPLE
-from schemas.expectations import DOMAINS, EXAMPLES, JUDGEMENTS, SIGNALS, STAGES, STAGES_SUMMED, TURNS, Suite
+from schemas.expectations import DOMAINS, EXAMPLES, JUDGEMENTS, SIGNALS, STAGES, STAGES_SUMMED, TURNS, VIEWS, Suite
 
 GATES_FILE: Final = "gates.json"
 PAGES: Final = "data_docs"
@@ -63,7 +66,7 @@ class Passed:
     rows: int
 
 
-def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
+def run(context: Context, config: dict[str, Any], parent: str | None, library: Library) -> Passed:
     """Check what the stages left behind, and settle which examples are released.
 
     Parameters
@@ -73,6 +76,8 @@ def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
         What each stage was run with, and this one.
     parent : str or None
         Release id of the parent.
+    library : Library
+        See `pages`.
 
     Raises
     ------
@@ -82,7 +87,7 @@ def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
         If the parent's files, needed for a quarantined domain, are not what its manifest lists.
     """
     tally.say("checking the gates")
-    gates, summary = _check(context, config, parent)
+    gates, summary = _check(context, config, parent, library)
     domains = quarantined(gates, summary)
     tally.say("")
     released, carried_from = _settle(context, config, tuple(domains), parent)
@@ -100,7 +105,9 @@ def run(context: Context, config: dict[str, Any], parent: str | None) -> Passed:
     return Passed(gates, {"domains": domains, "carried_from": carried_from}, released, rows)
 
 
-def _check(context: Context, config: dict[str, Any], parent: str | None) -> tuple[list[dict[str, Any]], pa.Table]:
+def _check(
+    context: Context, config: dict[str, Any], parent: str | None, library: Library
+) -> tuple[list[dict[str, Any]], pa.Table]:
     """Gate rows and DOMAIN_SUMMARY rows. Rows of a suite are looked at after the counts are known to be true."""
     workspace = context.workspace
     told = {stage: workspace.counts(stage) for stage in STAGES_SUMMED}
@@ -118,24 +125,45 @@ def _check(context: Context, config: dict[str, Any], parent: str | None) -> tupl
     ]
     rows = {name: min(n, wished) for name, n in kept.items()}
     settings = config | {"rows": rows | {"stages": len(STAGES_SUMMED), "judgements_all": kept["judgements"]}}
-    return _evaluate(context, tables, settings), domains
+    return _evaluate(context, tables, settings, library), domains
 
 
-def _evaluate(
-    context: Context, tables: list[tuple[Suite, pa.Table]], settings: dict[str, dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Gate rows of all suites, also as pages with the run; the first suite that fails on the whole is the last."""
-    gates: list[dict[str, Any]] = []
-    path = storage.join(context.workspace.stage("release"), GATES_FILE)
+@contextmanager
+def pages(context: Context) -> Iterator[Library]:
+    """The library that gates are evaluated with; what it found is written as pages with the run, whatever ends it."""
     with temporary() as folder:
         library = Library(folder)
         try:
-            for suite, table in tables:
-                gates += evaluate(suite, table, settings, library)
-                storage.write_bytes(path, storage.readable_json(gates))
-                enforce(gates)
+            yield library
         finally:
-            write_pages(library, Path(folder), storage.join(context.run_folder, PAGES), gates)
+            write_pages(library, Path(folder), storage.join(context.run_folder, PAGES))
+
+
+def check_views(
+    context: Context, config: Mapping[str, Any], files: list[dict[str, Any]], library: Library | None = None
+) -> list[dict[str, Any]]:
+    """Gate rows of the views, as they lie in the stage's folder.
+
+    Raises
+    ------
+    GateError
+        If one does not hold.
+    """
+    folder = context.workspace.table("release", "files")
+    sample = view_sample(folder, files, config["gates"]["sample_rows"])
+    return _evaluate(context, [(VIEWS, sample)], {**config, "rows": {"views": sample.num_rows}}, library or Library())
+
+
+def _evaluate(
+    context: Context, tables: list[tuple[Suite, pa.Table]], settings: Mapping[str, Any], library: Library
+) -> list[dict[str, Any]]:
+    """Gate rows of suites; the first that fails on the whole is the last."""
+    gates: list[dict[str, Any]] = []
+    path = storage.join(context.workspace.stage("release"), GATES_FILE)
+    for suite, table in tables:
+        gates += evaluate(suite, table, settings, library)
+        storage.write_bytes(path, storage.readable_json(library.rows))
+        enforce(gates)
     return gates
 
 

@@ -36,6 +36,7 @@ from pipeline.writers import croissant, training_set_diff
 from pipeline.writers.card import card
 from pipeline.writers.views import rows_by_split, unwritten, view_rows
 from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, TURN
+from schemas.expectations import VIEWS
 
 _COUNTED: Final = ("ingest", "signals", "label", "curate", "release")
 _DEAD_LETTERS_A_FILE: Final = 200_000
@@ -62,8 +63,12 @@ def run(context: Context) -> str:
     """
     workspace = context.workspace
     workspace.begin("release")
-    passed = gates.run(context, _config(context), _parent(workspace.out, _interval(context)))
-    files = _write_shards(context, passed) + _write_left_out(context) + _write_dead_letters(context)
+    config = _config(context)
+    with gates.pages(context) as library:
+        passed = gates.run(context, config, _parent(workspace.out, _interval(context)), library)
+        shards = _write_shards(context, passed)
+        passed.gates.extend(gates.check_views(context, config, shards, library))
+    files = shards + _write_left_out(context) + _write_dead_letters(context)
     manifest = _manifest(context, files, passed)
     folder = workspace.table("release", "files")
     for name, data in (_documents(manifest) | _review(context)).items():
@@ -106,6 +111,8 @@ def reissue(
     """
     files = _write_shards(context, passed)
     folder = context.workspace.table("release", "files")
+    held = [gate for gate in manifest["gates"] if not gate["gate"].startswith(f"{VIEWS.name}: ")]
+    manifest = manifest | {"gates": held + gates.check_views(context, manifest["identity"]["config"], files)}
     told = {f["path"]: {k: f[k] for k in ("rows", "bytes", "sha256", "schema")} for f in files}
     for name, data in kept.items():
         storage.write_bytes(storage.join(folder, name), data)

@@ -23,6 +23,7 @@ from schemas.expectations import (
     STAGES_SUMMED,
     SUITES,
     TURNS,
+    VIEWS,
     Expectation,
     Setting,
     Suite,
@@ -103,6 +104,16 @@ GOOD: dict[str, list[dict[str, Any]]] = {
             "utterance_length": 4,
             "label_length": 2,
             "turns": 2,
+        }
+        for k in range(2)
+    ],
+    "views": [
+        {
+            "row": f"nlu/e{k}",
+            "view": "nlu",
+            "prompt_length": 4,
+            "completion_length": 2,
+            "well_formed": True,
         }
         for k in range(2)
     ],
@@ -205,6 +216,10 @@ def test_no_domain_at_all_is_a_failure_and_so_are_turns_of_none():
         (EXAMPLES, {"support": 1}, ["every confirmation has its support"]),
         (EXAMPLES, {"agreement": 0.79}, ["agreement is large enough"]),
         (EXAMPLES, {"turns": 1}, ["every user who supports it has a turn in its provenance"]),
+        (VIEWS, {"row": "nlu/e0"}, ["row is unique"]),
+        (VIEWS, {"prompt_length": 0}, ["prompt_length is large enough"]),
+        (VIEWS, {"completion_length": 0}, ["completion_length is large enough"]),
+        (VIEWS, {"well_formed": False}, ["every row is well formed"]),
         (DOMAINS, {"defect_share": 0.91}, ["not nearly all turns are defective"]),
         (DOMAINS, {"correction_share": 0.51}, ["not most turns are corrected"]),
         (DOMAINS, {"correction_share": 0.51, "judged": False}, []),
