@@ -302,7 +302,10 @@ def change(folder: Path, edit: Any) -> None:
         (lambda m: m["quarantine"].update(carried_from="0" * 64), "carried over from 0000"),
         (lambda m: m["quarantine"].update(carried_from=None), "no release is named"),
         (lambda m: m["counts"]["release"].update(carried=0), "lineage: .* rows written"),
-        (lambda m: m["gates"].pop(), "did not run: .'counts close: release"),
+        (
+            lambda m: m.update(gates=[g for g in m["gates"] if g["gate"] != "counts close: release"]),
+            "did not run: .'counts close: release",
+        ),
         (
             lambda m: next(g for g in m["gates"] if g.get("configured")).update(evaluated=1),
             "every expectation was evaluated: 1 of 8",
