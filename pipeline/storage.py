@@ -46,8 +46,10 @@ def join(base: str, *parts: str) -> str:
 
 
 def exists(path: str) -> bool:
-    """Whether there is a file or folder."""
-    return bool(FileSystems.exists(path))
+    """Whether there is a file, or a folder; on a store without folders, anything below that name."""
+    if FileSystems.exists(path):
+        return True
+    return not (is_local(path) or _has_folders(path)) and bool(FileSystems.match([join(path, "**")])[0].metadata_list)
 
 
 def read_bytes(path: str) -> bytes:
@@ -183,10 +185,11 @@ def rewrite_table(path: str, table: pa.Table) -> None:
     beside = checksums.sum_path(path)
     held = checksums.parse(path, read_bytes(beside)) if exists(beside) else None
     data = encode(table)
-    write_bytes(path, data)
     if held is not None:
+        # First, so that who is stopped between the two finds the old rows, and does both again.
         row = held | {"rows": table.num_rows, "bytes": len(data), "sha256": sha256(data)}
         write_bytes(beside, canonical_json(row))
+    write_bytes(path, data)
 
 
 def read_table(path: str, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:

@@ -76,7 +76,7 @@ _DOMAIN: Final = f"Domain that the turn was judged in, as the gates count it; {N
 
 VOTE: Final = Record(
     name="vote",
-    version=4,
+    version=5,
     key=("turn_id",),
     meaning="What one judged turn says its utterance means; pooled over users into an Example.",
     columns=(
@@ -108,7 +108,12 @@ VOTE: Final = Record(
         Column("response", pa.string(), "Answer: what the system said; null = nothing logged, or of another kind"),
         Column("context", pa.list_(CONTEXT_TURN), _CONTEXT + _CONTEXT_END),
         Column("rejected", REJECTED, _REJECTED),
-        Column("rejected_id", pa.int64(), "64-bit hash of it, as of a label; null = nothing"),
+        Column(
+            "right_id",
+            pa.int64(),
+            "64-bit hash of what is right, however it was asked: a reading or a call, or words in their context",
+        ),
+        Column("rejected_id", pa.int64(), "The same of what is rejected; null = nothing"),
         Column("kind", pa.string(), f"One of: {', '.join(KINDS)}", None, False),
         Column("blame", pa.string(), f"One of: {', '.join(BLAMES)}", None, False),
         Column(

@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from schemas.example import KINDS, LABEL_KINDS
+from schemas.example import LABEL_KINDS
 from schemas.judgement import BLAMES
 from schemas.record import Column, Record
 
@@ -88,7 +88,7 @@ SFT: Final = Record(
         ),
         Column("tools", pa.string(), "Tools that could be called, as a JSON array; null = none, or not logged"),
         Column("locale", pa.string(), "BCP 47 tag; null = not logged"),
-        Column("kind", pa.string(), f"One of: {', '.join(KINDS)}", None, False),
+        Column("kind", pa.string(), f"One of: {', '.join(LABEL_KINDS)}, answer", None, False),
         Column("confidence", pa.float64(), "Mean probability of the completion", "[0, 1]", False),
         Column("support", pa.int32(), "Distinct users who support the completion", "users", False),
         Column("weight", pa.float64(), "Training weight", "relative", False),

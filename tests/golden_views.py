@@ -85,6 +85,7 @@ def preference(example_id: str, chosen: str | None, rejected: Any, **fields: Any
 def rejection(example_id: str, rejected: Any, **fields: Any) -> dict[str, Any]:
     """One EXAMPLE row of a rejection: nobody knows what was right."""
     none = {"domain": None, "intent": None, "agreement": 1.0, "kind": "rejection", "rejected": rejected}
+    none["blame"] = "intent"
     return example(example_id, **(none | fields))
 
 

@@ -47,7 +47,7 @@ def write_all(folder: Path, whole: pa.Table, shards: int) -> tuple[Path, dict[st
         "counts": {"ingest": {}, "label": {}, "release": counts | {"kept": whole.num_rows}},
         "closing": {"curate": {}},
         "domains": {},
-        "identity": {"config": {"curate": {"answer_min_users": 1, "reject_min_users": 1}}},
+        "identity": {"config": {"curate": {"min_users": 2, "answer_min_users": 1, "reject_min_users": 1}}},
         "thresholds": {"defect": _THRESHOLD, "correction": _THRESHOLD},
         "quarantine": {"domains": {}, "carried_from": None},
         "training": {"labels": "labelling functions", "gold_turns": 0},

@@ -56,7 +56,7 @@ def export(out: str, release: str | None, form: str, to: str, split: str) -> dic
     InputError
         If the release has no rows of the split for this format.
     """
-    if storage.exists(to) and storage.files(to):
+    if storage.files(to, "**"):
         raise ConfigError(f"--to {to}: it holds files; what an earlier export left would mix with this one's")
     held = open_release(out, release)
     told: Counter[str] = Counter()

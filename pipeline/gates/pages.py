@@ -100,7 +100,7 @@ def _index(gates: Iterable[Mapping[str, Any]], of_suite: Mapping[str, str]) -> s
         held = [(name, passed) for of, name, passed in named if of == suite]
         failed = [name for name, passed in held if not passed]
         words = "; ".join(html.escape(name) for name in failed)
-        mark = "times text-danger" if failed else "check-circle text-success"
+        mark = "times text-danger" if failed or not held else "check-circle text-success"
         whole = len(held)
         rows.append(_ROW.format(mark=mark, page=page, suite=suite, holds=whole - len(failed), all=whole, failed=words))
     return _INDEX.format(run="../run.json", rows="\n".join(rows))

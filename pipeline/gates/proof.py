@@ -30,6 +30,9 @@ def prove_gates(manifest: dict[str, Any]) -> str:
     missing = [name for name in wanted if name not in held]
     if failed or missing:
         raise VerifyError(f"gates: failed: {failed or 'none'}; did not run: {missing or 'none'}")
+    untrue = [name for name, g in held.items() if g["passed"] and _contradicts(g)]
+    if untrue:
+        raise VerifyError(f"gates: {untrue[0]} is said to hold, with {held[untrue[0]]['observed']}")
     unsure = [g["gate"] for g in held.values() if g.get("evaluated") != g.get("configured")]
     if unsure:
         raise VerifyError(f"gates: {unsure[0]}: {held[unsure[0]]['evaluated']} of {held[unsure[0]]['configured']}")
@@ -40,6 +43,12 @@ def prove_gates(manifest: dict[str, Any]) -> str:
     return f"{len(wanted)} gates were evaluated and hold" + (
         f", but for {len(told)} quarantined domain(s)" * bool(told)
     )
+
+
+def _contradicts(gate: dict[str, Any]) -> bool:
+    """Whether what was observed is not what holds."""
+    unexpected = gate.get("observed", {}).get("unexpected", 0)
+    return bool(unexpected) and "mostly" not in gate.get("arguments", {})
 
 
 def prove_quarantine(folder: str, manifest: dict[str, Any], lineage: pa.Table) -> None:

@@ -27,15 +27,24 @@ def view_sample(folder: str, files: Iterable[Mapping[str, Any]], wished: int) ->
     wished : int
         Rows of all views together, about.
     """
-    held = [f for f in files if f["path"].split("/")[0] in VIEWS]
-    each = max(1, wished // max(len(held), 1))
-    rows = []
-    for file in held:
+    rows: list[Row] = []
+    for file, each in _drawn(files, wished):
         name = file["path"].split("/")[0]
-        record = VIEWS[name].record
-        table = storage.read_table(storage.join(folder, file["path"]), record.schema).slice(0, each)
-        rows += [_looked_at(name, record.key[0], row) for row in table.to_pylist()]
+        with storage.open_parquet(storage.join(folder, file["path"])) as held:
+            batch = next(held.iter_batches(each), None)
+        rows += [_looked_at(name, VIEWS[name].record.key[0], row) for row in (batch.to_pylist() if batch else ())]
     return pa.Table.from_pylist(rows, schema=VIEW_SAMPLE.schema)
+
+
+def sampled_rows(files: Iterable[Mapping[str, Any]], wished: int) -> int:
+    """How many rows `view_sample` has to have, by what was counted as the files were written."""
+    return sum(min(each, file["rows"]) for file, each in _drawn(files, wished))
+
+
+def _drawn(files: Iterable[Mapping[str, Any]], wished: int) -> list[tuple[Mapping[str, Any], int]]:
+    """Files of views, and how many rows of each are looked at."""
+    held = [f for f in files if f["path"].split("/")[0] in VIEWS]
+    return [(file, max(1, wished // max(len(held), 1))) for file in held]
 
 
 def _looked_at(view: str, key: str, row: Row) -> Row:

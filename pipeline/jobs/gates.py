@@ -6,7 +6,7 @@ pipeline/gates/quarantine.py says what that means and in which form it is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +15,19 @@ from typing import Any, Final
 import apache_beam as beam
 import pyarrow as pa
 
+from features.hashing import pseudonyms, strings
 from pipeline import manifest as manifests
 from pipeline import storage, tally
+from pipeline.config import names
 from pipeline.errors import VerifyError
+from pipeline.filters.opt_out import read_opt_outs
 from pipeline.gates import drift
 from pipeline.gates.counts import by_domain, by_outcome, closes
 from pipeline.gates.evaluate import Library, evaluate
 from pipeline.gates.pages import temporary, write_pages
 from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
 from pipeline.gates.summary import domain_summary, stage_summary
-from pipeline.gates.views import view_sample
+from pipeline.gates.views import sampled_rows, view_sample
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
 from pipeline.jobs.label import profile_path
 from pipeline.transforms.counts import counts, total
@@ -115,7 +118,7 @@ def _check(
     wished = config["gates"]["sample_rows"]
     found = _sample(context, kept, wished)
     records = sum(f["records"] for f in workspace.facts("ingest")["inputs"])
-    moved = _shifts(context, told["label"], config["gates"]["min_drift_turns"], parent)
+    moved = drift.shifts(_profile(context), _before(context, parent), config["gates"]["min_drift_turns"])
     domains = domain_summary(told["label"], told["curate"], config["gates"]["min_domain_turns"], moved)
     written = {stage: found.get(_TABLES[stage][0], 0) for stage in STAGES_SUMMED}
     tables = [
@@ -136,7 +139,15 @@ def pages(context: Context) -> Iterator[Library]:
         try:
             yield library
         finally:
-            write_pages(library, Path(folder), storage.join(context.run_folder, PAGES))
+            _keep_pages(context, library, Path(folder))
+
+
+def _keep_pages(context: Context, library: Library, folder: Path) -> None:
+    """Write the pages; what they are of is worth more than they are."""
+    try:
+        write_pages(library, folder, storage.join(context.run_folder, PAGES))
+    except Exception as error:
+        context.progress.note(f"the pages of the gates were not written ({type(error).__name__})")
 
 
 def check_views(
@@ -150,8 +161,9 @@ def check_views(
         If one does not hold.
     """
     folder = context.workspace.table("release", "files")
-    sample = view_sample(folder, files, config["gates"]["sample_rows"])
-    return _evaluate(context, [(VIEWS, sample)], {**config, "rows": {"views": sample.num_rows}}, library or Library())
+    wished = config["gates"]["sample_rows"]
+    settings = {**config, "rows": {"views": sampled_rows(files, wished)}}
+    return _evaluate(context, [(VIEWS, view_sample(folder, files, wished))], settings, library or Library())
 
 
 def _evaluate(
@@ -167,17 +179,22 @@ def _evaluate(
     return gates
 
 
-def profile(context: Context) -> drift.Profile:
-    """What the log is like."""
-    return drift.profile(storage.read_table(profile_path(context.workspace), COUNT.schema))
+def profile(context: Context, parent: str | None, quarantined: Collection[str], min_turns: int) -> drift.Profile:
+    """What the log is like, for the next release to be held against: see `pipeline.gates.drift.baseline`."""
+    return drift.baseline(_profile(context), _before(context, parent), quarantined, min_turns)
 
 
-def _shifts(context: Context, label: pa.Table, min_turns: int, parent: str | None) -> drift.Shifts:
-    """How far each domain has moved since the parent; nothing without one, or where it does not say how it was."""
+def _profile(context: Context) -> drift.Profile:
+    counted = by_domain(context.workspace.counts("label"))
+    return drift.profile(storage.read_table(profile_path(context.workspace), COUNT.schema), counted)
+
+
+def _before(context: Context, parent: str | None) -> drift.Profile:
+    """The parent's profile; empty without one, or where it does not say how it was."""
     if parent is None:
         return {}
-    before = manifests.read(storage.join(context.workspace.out, "releases", parent))
-    return drift.shifts(profile(context), before.get("profile", {}), by_domain(label), before["domains"], min_turns)
+    held: drift.Profile = manifests.read(storage.join(context.workspace.out, "releases", parent)).get("profile", {})
+    return held
 
 
 def _sample(context: Context, kept: dict[str, int], wished: int) -> dict[str, int]:
@@ -224,7 +241,18 @@ def _settle(
     folder = workspace.table("release", "examples")
     files, same_split = _lineage(context, config, parent)
     curate = config["curate"]
-    carry = CarryOptions(domains, curate["min_users"], curate["min_agreement"], same_split)
+    options = context.config
+    opted_out = (
+        read_opt_outs(options.filters.opt_out)[0].users if options.filters.opt_out else pa.array([], pa.string())
+    )
+    carry = CarryOptions(
+        domains,
+        curate["min_users"],
+        curate["min_agreement"],
+        same_split,
+        tuple(pseudonyms(strings(opted_out))),
+        None if curate["licences"] is None else names(curate["licences"]),
+    )
     buckets = workspace.facts("ingest")["buckets"]
     quarantine = Quarantine(source, folder, carry, buckets, context.shuffle_mode, workspace.spill("release"))
 

@@ -250,7 +250,7 @@ def _finish(
             "given": beside.facts,
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
-            "gold": _keep_gold(context, labels, buckets, tombstones is not None),
+            "gold": _keep_gold(context, labels, buckets, tombstones is not None or beside.opt_outs is not None),
             "tombstones": tombstones.macs if tombstones else [],
             "withdrawn": [],
             "gates": [gate],

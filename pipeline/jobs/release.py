@@ -261,7 +261,12 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
         "counts": {stage: by_outcome(table) for stage, table in counts.items()},
         "closing": {stage: by_outcome(table, closing=True) for stage, table in counts.items()},
         "domains": by_domain(counts["label"]),
-        "profile": gates.profile(context),
+        "profile": gates.profile(
+            context,
+            identity["parent"],
+            set(passed.quarantine["domains"]),
+            identity["config"]["gates"]["min_drift_turns"],
+        ),
         "thresholds": {"defect": trained["threshold"], "correction": trained["tau"]},
         "training": trained["report"],
         "gates": closed + passed.gates,

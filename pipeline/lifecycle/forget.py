@@ -244,7 +244,7 @@ class _Forgetting:
             stages.take_out(self._workspace, self._tombstones, self._found.turn_ids)
             stages.clear_after_ingest(self._workspace, record.keep_models)
             return str(stages.again(context, record.keep_models)["release_id"])
-        except (GateError, InputError, StageError) as error:
+        except (ConfigError, GateError, InputError, StageError) as error:
             record.path, record.reason = WITHDRAW, f"the stages cannot be run again without the user: {error}"
             for model in record.models:
                 model["refit"] = False

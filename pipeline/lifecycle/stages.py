@@ -78,6 +78,9 @@ def take_out(workspace: Workspace, tombstones: Tombstones, turn_ids: pa.Array) -
     facts = workspace.facts("ingest")
     turns = f"{workspace.table('ingest', 'turns')}/"
     paths = [e.path for stage in ("train", "ingest") for e in walk(workspace.stage(stage))]
+    # A sample to audit, which no stage reads; its contexts may be of a record that another user's superseded.
+    storage.remove(workspace.table("ingest", "redactions"))
+    paths = [path for path in paths if storage.exists(path)]
     for path in sorted((p for p in paths if p.endswith(".parquet")), key=lambda p: p.startswith(turns)):
         rewrite(path, turn_ids)
     kept = sum(storage.rows(path) for path in storage.files(turns, "bucket-*.parquet"))
@@ -101,8 +104,8 @@ def rewrite(path: str, turn_ids: pa.Array) -> None:
     if kept.num_rows:
         storage.rewrite_table(path, kept)
     else:
-        storage.remove(path)
         storage.remove(checksums.sum_path(path))
+        storage.remove(path)
 
 
 def _recount(workspace: Workspace, kept: int) -> int:

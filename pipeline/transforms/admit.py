@@ -21,8 +21,6 @@ class Admitted:
     ----------
     turns, gold, dead : pyarrow.Table
         TURN, GOLD and DEAD_LETTER rows.
-    opted_out : int
-        Turns that were dropped.
     counts : dict of str to int
         Of labels, see `pipeline.ontology.govern.Governed`.
     renamed : pyarrow.Table
@@ -32,7 +30,6 @@ class Admitted:
     turns: pa.Table
     gold: pa.Table
     dead: pa.Table
-    opted_out: int
     counts: dict[str, int]
     renamed: pa.Table
 
@@ -53,8 +50,8 @@ class Admission:
     ontology: Ontology | None = None
     labelled: pa.Array | None = None
 
-    def admit(self, turns: pa.Table, gold: pa.Table) -> Admitted:
-        """Let the turns of a batch in, with the labels that were read with them."""
+    def let_out(self, turns: pa.Table, gold: pa.Table) -> tuple[pa.Table, pa.Table, int]:
+        """Turns and labels without those of users who opted out, and how many turns that were."""
         before = turns.num_rows
         if self.opt_outs is not None:
             gone = self.opt_outs.opted_out(turns)
@@ -62,14 +59,17 @@ class Admission:
                 theirs = turns["turn_id"].filter(pa.array(gone))
                 turns = turns.filter(pa.array(~gone))
                 gold = gold.filter(pc.invert(pc.is_in(gold["turn_id"], value_set=theirs)))
-        opted_out = before - turns.num_rows
+        return turns, gold, before - turns.num_rows
+
+    def admit(self, turns: pa.Table, gold: pa.Table) -> Admitted:
+        """Put the turns of a batch under the ontology, with the labels that were read with them."""
         if self.ontology is None:
-            return Admitted(turns, gold, DEAD_LETTER.empty(), opted_out, {}, RENAMED.empty())
+            return Admitted(turns, gold, DEAD_LETTER.empty(), {}, RENAMED.empty())
         if not gold.num_rows:
             found = govern(turns, self.ontology, self.labelled)
-            return Admitted(found.turns, gold, found.dead, opted_out, found.counts, found.renamed)
+            return Admitted(found.turns, gold, found.dead, found.counts, found.renamed)
         # Their own labels too: the reader named their candidates as they were.
         own = pa.chunked_array([*gold["turn_id"].chunks, *([] if self.labelled is None else [self.labelled])])
         found = govern(turns, self.ontology, own.combine_chunks())
         gold = with_names_now(gold, found.renamed)
-        return Admitted(found.turns, gold, found.dead, opted_out, found.counts, found.renamed)
+        return Admitted(found.turns, gold, found.dead, found.counts, found.renamed)

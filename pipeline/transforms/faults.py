@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from features.interpretation import flatten
 from features.text import flat
-from pipeline.transforms.answers import done_ids
 from schemas import REJECTED
 
 I64 = npt.NDArray[np.int64]
@@ -25,7 +24,7 @@ def identities(interpretations: pa.StructArray) -> I64:
 
 
 def against(turns: pa.Table, executed: I64, rows: I64, faulty: Mask, by_agent: Mask) -> dict[str, pa.Array]:
-    """The columns `rejected` and `rejected_id` of votes, shape (k,).
+    """The columns `rejected` and `rejected_id` of votes, shape (k,); the id of words is 0, for `votes` to fill in.
 
     Parameters
     ----------
@@ -53,6 +52,4 @@ def against(turns: pa.Table, executed: I64, rows: I64, faulty: Mask, by_agent: M
         words,
     ]
     rejected = pa.StructArray.from_arrays(columns, fields=list(REJECTED), mask=pa.array(~done))
-    ids = identities(entry)
-    ids[faulty & by_agent] = done_ids(turns, executed, rows[faulty & by_agent])
-    return {"rejected": rejected, "rejected_id": pa.array(ids, pa.int64(), mask=~done)}
+    return {"rejected": rejected, "rejected_id": pa.array(identities(entry), pa.int64(), mask=~done)}

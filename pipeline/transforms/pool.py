@@ -59,8 +59,8 @@ def pool(votes: pa.Table, options: PoolOptions) -> tuple[pa.Table, dict[str, int
 
     Within a split, an utterance has at most one example of what it means: the label that most distinct users support
     (then the more probable, then the lower id). Users are counted inside the split. An utterance that train has leaves
-    test; an agent's does where train has the same words in the same context. Nothing is rejected that an example of
-    either split has for right.
+    test; an agent's does where train has the same words in the same context. Nothing is rejected that at least as many
+    users have for right.
 
     Parameters
     ----------
@@ -127,13 +127,19 @@ def _settle(labels: pd.DataFrame) -> None:
     words = labels["pool_key"].str.partition(KEY_SEPARATOR)[2]
     apart = labels["kind"].isin(("preference", "rejection"))
     words = words.mask(apart, words.str.rpartition(KEY_SEPARATOR)[0])
-    this = pd.MultiIndex.from_arrays([words, labels["label_id"]])
-    right = (labels["outcome"] == "kept") & ~apart
-    contradicted = (labels["kind"] == "rejection") & (labels["outcome"] == "kept") & this.isin(this[right])
-    labels.loc[contradicted, "outcome"] = "contradicted"
+    labels.loc[_contradicted(labels, apart), "outcome"] = "contradicted"
     kept = labels["outcome"] == "kept"
     leaks = kept & (labels["split"] == "test") & words.isin(words[kept & (labels["split"] == "train")])
     labels.loc[leaks, "outcome"] = "in_train"
+
+
+def _contradicted(labels: pd.DataFrame, apart: pd.Series) -> pd.Series:
+    """What is rejected although at least as many users have it for right, in any split and whether released or not."""
+    plain = labels["pool_key"].str.split(KEY_SEPARATOR).str[1]
+    right = labels["support"].groupby([plain, labels["right_id"]]).max().rename("for")
+    wrong = pd.MultiIndex.from_arrays([plain, labels["rejected_id"]])
+    in_favour = right.reindex(wrong).to_numpy()
+    return apart & (labels["outcome"] == "kept") & (np.nan_to_num(in_favour) >= labels["support"])
 
 
 def _frame(votes: pa.Table) -> pd.DataFrame:
@@ -153,8 +159,11 @@ def _frame(votes: pa.Table) -> pd.DataFrame:
         "policy",
         "licence",
         "rejected_id",
+        "right_id",
     ]
-    frame = votes.select(names).to_pandas()
+    # Ids do not survive as floats, so nulls are told apart before.
+    frame = votes.select(names).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    frame["label_id"] = frame["label_id"].astype(np.int64)
     frame["label"] = frame.groupby(["split", "pool_key", "label_id"], sort=True).ngroup()
     return frame
 
@@ -177,6 +186,8 @@ def _labels(frame: pd.DataFrame) -> pd.DataFrame:
     )
     labels["wins"] = ~ranked.duplicated(utterance).reindex(labels.index)
     labels["kind"] = per_label["kind"].first()
+    # Of a rejection or a preference all votes are against the same.
+    labels[["right_id", "rejected_id"]] = per_label[["right_id", "rejected_id"]].first()
     several = ~labels["kind"].isin(LABEL_KINDS)
     labels["wins"] |= several
     labels["agreement"] = labels["agreement"].mask(several)

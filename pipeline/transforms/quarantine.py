@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import strings
+from features.interpretation import list_offsets
 from features.text import flat, is_true, normalise
 from pipeline import storage
 from pipeline.transforms.counts import counts, rows_by_domain
@@ -40,12 +41,18 @@ class CarryOptions:
         The minimum that this run's own examples meet.
     same_split : bool
         The parent split its users as this run does; otherwise a user could come to stand on both sides.
+    opted_out : tuple of str
+        Pseudonyms of users who do not want to be in it.
+    licences : tuple of str or None
+        Licences that may be learned from; None = any.
     """
 
     domains: tuple[str, ...]
     min_users: int
     min_agreement: float
     same_split: bool
+    opted_out: tuple[str, ...] = ()
+    licences: tuple[str, ...] | None = None
 
 
 def _marked(examples: pa.Table, carried: bool) -> pa.Table:
@@ -98,7 +105,25 @@ class ReadCarried(beam.DoFn):
         # release states.
         answer = ~np.isin(strings(examples["kind"]), LABEL_KINDS)
         other = np.full(examples.num_rows, not options.same_split)
-        return np.select([other, answer, low], ["other_split", "answer", "below_minimum"], "").astype(object)
+        provenance = flat(examples["provenance"])
+        left = _any_in(provenance.field("subjects"), pa.array(options.opted_out, pa.string()))
+        licences = provenance.field("licences")
+        allowed = pa.array(options.licences or (), pa.string())
+        unlicensed = np.zeros(examples.num_rows, bool)
+        if options.licences is not None:
+            stated = pc.list_value_length(licences).fill_null(0).to_numpy() > 0
+            unlicensed = ~stated | _any_in(licences, allowed, absent=True)
+        reasons = ["opted_out", "licence", "other_split", "answer", "below_minimum"]
+        return np.select([left, unlicensed, other, answer, low], reasons, "").astype(object)
+
+
+def _any_in(lists: pa.ListArray, values: pa.Array, absent: bool = False) -> Mask:
+    """Lists of which an entry is among the values, or (`absent`) is not, shape (n,)."""
+    hit = is_true(pc.is_in(lists.flatten(), value_set=values)) != absent
+    owner = np.repeat(np.arange(len(lists)), np.diff(list_offsets(lists)))
+    out = np.zeros(len(lists), bool)
+    out[owner[hit]] = True
+    return out
 
 
 def dropped(examples: pa.Table, reason: npt.NDArray[np.object_], domains: tuple[str, ...]) -> pa.Table:

@@ -86,16 +86,18 @@ class ReadFiles(beam.DoFn):
         turns, refused = check(batch.turns, self._zone or self._reader.zone)
         tally.add(batch.records)
         turns, gold, forgotten = drop_forgotten(turns, batch.gold, self._tombstones)
-        let = self._admission.admit(turns, gold)
-        dropped = {k: n for k, n in (("opted_out", let.opted_out), ("forgotten", forgotten)) if n}
+        turns, gold, opted_out = self._admission.let_out(turns, gold)
+        dropped = {k: n for k, n in (("opted_out", opted_out), ("forgotten", forgotten)) if n}
         gone = {"in": sum(dropped.values()), **dropped} if dropped else {}
-        told = [(COUNTS, counts("ingest", gone, let.counts)), (RENAMED, let.renamed)]
-        return [*_tagged(told), *self._redacted(let.turns, let.gold, batch.dead, refused, let.dead)]
+        return [*_tagged([(COUNTS, counts("ingest", gone))]), *self._redacted(turns, gold, batch.dead, refused)]
 
     def _redacted(self, turns: pa.Table, gold: pa.Table, *dead: pa.Table) -> list[TaggedOutput]:
         held = self._redactor.redact(turns, gold, dead)
-        found = [(TURNS, held.turns), (GOLD, held.gold), *((DEAD, table) for table in held.dead)]
-        return _tagged([*found, (COUNTS, counts("ingest", {}, held.counts)), (REDACTIONS, held.sample)])
+        # After that: what is renamed is told by ids, which are to be those of the redacted text.
+        let = self._admission.admit(held.turns, held.gold)
+        found = [(TURNS, let.turns), (GOLD, let.gold), (DEAD, let.dead), *((DEAD, table) for table in held.dead)]
+        told = counts("ingest", {}, held.counts | let.counts)
+        return _tagged([*found, (COUNTS, told), (REDACTIONS, held.sample), (RENAMED, let.renamed)])
 
 
 def _tagged(found: list[tuple[str, pa.Table]]) -> list[TaggedOutput]:

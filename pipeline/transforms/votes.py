@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.hashing import hash64, mix, shares, strings
+from features.hashing import hash64, join, mix, shares, strings
 from features.interpretation import acted_on, list_offsets
 from features.learnable import READS as LEARNABLE
 from features.learnable import excluded, refused
@@ -212,7 +212,8 @@ def _kinds(
     by_agent = answered(turns, executed)
     answers = by_agent & sure & ~defective
     confirmed = (executed >= 0) & ~tool_calls(turns, executed) & sure
-    failed = defective & ~corrected & ~sure
+    # Of an outage nothing is to be unlearned.
+    failed = defective & ~corrected & ~sure & ~is_true(pc.equal(flat(turns["outcome"]), "error"))
     rows = np.flatnonzero(failed & by_agent)
     retry = np.full(len(corrected), -1, np.int64)
     retry[rows] = retries(turns, judgements, words, rows, answers, options.retry)
@@ -287,6 +288,7 @@ def _split(turns: pa.Table, options: VoteOptions) -> tuple[npt.NDArray[np.object
 def _table(turns: pa.Table, judgements: pa.Table, voters: _Voters, context: ContextOptions) -> pa.Table:
     """VOTE rows of the turns that vote."""
     rows, own = voters.rows, pa.array(voters.rows)
+    faulty = np.isin(voters.kind, FAULT_KINDS) & voters.shown[rows]
     locale = flat(turns["locale"]).take(own)
     label = _labels(turns, voters)
     plain = {
@@ -305,7 +307,7 @@ def _table(turns: pa.Table, judgements: pa.Table, voters: _Voters, context: Cont
         "licence": turns["licence"].take(own),
         "supporting_turns": _supporting(turns, voters),
         **_sureness(judgements, voters),
-        **against(turns, voters.executed, rows, np.isin(voters.kind, FAULT_KINDS), voters.by_agent),
+        **against(turns, voters.executed, rows, faulty, voters.by_agent),
     }
     return VOTE.conform(pa.table(plain | _apart(turns, judgements, voters, plain, context)))
 
@@ -365,15 +367,23 @@ def _apart(
     faults = np.isin(kind, ("preference", "rejection"))
     of_kind = pc.binary_join_element_wise(key, pa.array(kind, pa.string()), KEY_SEPARATOR)
     answers = agents & (voters.done >= 0)
+    response = flat(turns["response"]).take(_at(np.where(answers, voters.done, -1)))
+    right = _words_too(plain["label_id"], response, keys)
+    wrong = _words_too(plain["rejected_id"], pc.struct_field(plain["rejected"], "response"), keys)
     label_id = np.array(plain["label_id"])
     label_id[answers] = done_ids(turns, voters.executed, voters.done[answers])
-    rejected = plain["rejected_id"].fill_null(0).to_numpy()
-    label_id[kind == "rejection"] = rejected[kind == "rejection"]
-    preferred = kind == "preference"
-    label_id[preferred] = mix(label_id[preferred], rejected[preferred])
+    label_id = np.select([kind == "rejection", kind == "preference"], [wrong, mix(right, wrong)], label_id)
     return {
         "pool_key": pc.if_else(pa.array(faults), of_kind, key),
         "label_id": label_id,
-        "response": flat(turns["response"]).take(_at(np.where(answers, voters.done, -1))),
+        "right_id": pa.array(right, mask=kind == "rejection"),
+        "rejected_id": pa.array(wrong, mask=~plain["rejected"].is_valid().to_numpy(zero_copy_only=False)),
+        "response": response,
         "context": before.take(at),
     }
+
+
+def _words_too(ids: pa.Array | npt.NDArray[np.int64], words: pa.Array, context: pa.Array) -> npt.NDArray[np.int64]:
+    """Ids of readings and calls, and where there is none, of the words that were said in a context, shape (k,)."""
+    held = ids.fill_null(0).to_numpy() if isinstance(ids, pa.Array) else ids
+    return np.where(held == 0, hash64(join(strings(words), strings(context))).view(np.int64), held)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas import LEFT_OUT_MEANINGS, LeftOutReason
+from schemas import KINDS, LEAST_USERS, LEFT_OUT_MEANINGS, LeftOutReason
 
 # Domains told one by one; the manifest has all.
 _DOMAINS: Final = 30
+# Why a record is no turn, dead letters apart.
+_RECORDS: Final = {
+    "superseded": "superseded by a later record of the same turn",
+    "opted_out": "its user opted out",
+    "forgotten": "its user is forgotten",
+}
 # Why a turn is in no example; those of later code are told by their name.
 _TURNS: Final = {
     "no_consent": "the user does not allow learning from it, or from a turn that its correction rests on",
@@ -41,7 +47,7 @@ def left_out(manifest: dict[str, Any]) -> list[str]:
     """Records and turns that are in no example, by reason."""
     ingest, curate = manifest["counts"]["ingest"], manifest["closing"]["curate"]
     rows = [(f"dead letter: {k.partition('.')[2]}", n) for k, n in ingest.items() if k.startswith("dead_letter.")]
-    rows += [("superseded by a later record of the same turn", ingest.get("superseded", 0))]
+    rows += [(words, ingest.get(k, 0)) for k, words in _RECORDS.items()]
     rows += [(_words(k), n) for k, n in curate.items() if k not in ("in", "kept")]
     told = [f"| {words} | {n:,} |" for words, n in sorted(rows, key=lambda r: (-r[1], r[0])) if n]
     if not told:
@@ -67,8 +73,8 @@ def limits(manifest: dict[str, Any]) -> list[str]:
         held.append("There is no test split: no test user's words are missing from train.")
     if not label.get("defects_certified"):
         held.append("No defect is certified, so no correction is: what is wrong is a model's estimate.")
-    lone = [kind for kind in ("answer", "preference", "rejection") if any(k.endswith(f".{kind}") for k in made)]
-    if lone and min(options["answer_min_users"], options["reject_min_users"]) == 1:
+    lone = [kind for kind in KINDS if any(k.endswith(f".{kind}") for k in made) and options[LEAST_USERS[kind]] == 1]
+    if lone:
         held.append(f"One user is enough for: {', '.join(lone)}.")
     rejected = sum(n for k, n in made.items() if k.endswith(".rejection"))
     if rejected:

@@ -17,7 +17,7 @@ NAME: Final = "left_out/training_set_diff.csv"
 
 def of_folder(folder: str) -> pa.Table:
     """All TRAINING_SET_DIFF rows of a stage's table, in the order of the sheet; small, as people are to read them."""
-    paths = storage.files(folder, "bucket-*.parquet") if storage.exists(folder) else []
+    paths = storage.files(folder, "bucket-*.parquet")
     tables = [storage.read_table(path, TRAINING_SET_DIFF.schema) for path in paths]
     return pa.concat_tables([TRAINING_SET_DIFF.empty(), *tables]).sort_by(
         [("text", "ascending"), ("example_id", "ascending")]

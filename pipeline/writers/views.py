@@ -84,9 +84,17 @@ def no_tool_call(examples: pa.Table) -> Mask:
     return ~is_true(pc.equal(examples["domain"], TOOL_DOMAIN))
 
 
+def unlearnable(examples: pa.Table) -> Mask:
+    """Rejections of a reading that may have been right for what the NLU was given, shape (n,): what was misheard, or
+    understood and then not done, is no fault of it.
+    """
+    blamed = is_true(pc.is_in(examples["blame"], value_set=pa.array(["intent", "slots"])))
+    return np.asarray(is_reading(examples) & ~blamed & ~is_true(labels(examples)), dtype=bool)
+
+
 def says_what(examples: pa.Table) -> Mask:
-    """Rejections that say what was rejected, and all rows of other kinds, shape (n,)."""
-    known = says_something(rejected(examples), is_reading(examples))
+    """Rejections that say what was rejected and may be learned from, and all rows of other kinds, shape (n,)."""
+    known = says_something(rejected(examples), is_reading(examples)) & ~unlearnable(examples)
     return np.asarray(known | is_true(labels(examples)), dtype=bool)
 
 

@@ -24,7 +24,9 @@ SECRET = "my purple pelican wears a hat"
 SHOUTED, PLAIN = "play the HARBOUR song", "play the harbour song"
 # One other user says it, too.
 SHARED = "show me the blue lagoon"
-TURNS = tuple(f"{LEAVER}-turn-{k}" for k in range(8))
+# What the user says with one other, and what two others say so nearly alike that only one of the two is released.
+KEPT, ALIKE = (f"please tell me all about the silver {w} by the river" for w in ("meadows", "meadow"))
+TURNS = tuple(f"{LEAVER}-turn-{k}" for k in range(9))
 MARKS = (LEAVER, PSEUDONYM, *TURNS, "pelican", "HARBOUR")
 
 
@@ -53,11 +55,12 @@ def _turn(user: str, turn_id: str, text: str, at: int, intent: str) -> dict[str,
 
 def leaver_records() -> list[dict[str, Any]]:
     """Turns of the user, and of others who say some of the same."""
-    said = [(SHOUTED, "song")] * 5 + [(SHARED, "lagoon"), (SECRET, "pelican"), ("yes", "affirm")]
+    said = [(SHOUTED, "song")] * 5 + [(SHARED, "lagoon"), (SECRET, "pelican"), (KEPT, "meadow"), ("yes", "affirm")]
     out = [_turn(LEAVER, TURNS[k], text, k, intent) for k, (text, intent) in enumerate(said)]
     first, second, third = _others()
     out += [_turn(first, "o1", PLAIN, 0, "song"), _turn(second, "o2", PLAIN, 0, "song")]
-    return [*out, _turn(third, "o3", SHARED, 0, "lagoon")]
+    out += [_turn(third, "o3", SHARED, 0, "lagoon"), _turn(first, "o4", KEPT, 1, "meadow")]
+    return [*out, *(_turn(user, f"o{k}", ALIKE, 1, "meadow") for k, user in ((5, second), (6, third)))]
 
 
 def write_log(folder: Path, users: int = 240) -> Path:

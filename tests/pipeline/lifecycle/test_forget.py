@@ -9,8 +9,11 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from leaver import (
+    ALIKE,
+    KEPT,
     LEAVER,
     MARKS,
     PLAIN,
@@ -67,6 +70,15 @@ def test_what_others_support_stays_without_the_users_votes_and_wording(held: Pat
 def test_what_falls_under_the_minimum_is_withdrawn(held: Path, forgotten: Path):
     assert lineage(held)[SHARED]["support"] == 2 and SHARED not in lineage(forgotten)
     assert SECRET in lineage(held, (held / "first").read_text())
+
+
+def test_a_duplicate_that_survives_takes_the_place_of_what_is_withdrawn(held: Path, forgotten: Path):
+    before, after = lineage(held), lineage(forgotten)
+    assert KEPT in before and ALIKE not in before
+    folder = held / "releases" / current(held) / "left_out" / "data"
+    gone = {r["of"]: r for r in pq.read_table(folder).to_pylist()}
+    assert gone[before[KEPT]["example_id"]]["reason"] == "near_duplicate"
+    assert KEPT not in after and after[ALIKE]["support"] == 2
 
 
 def test_the_releases_that_held_the_user_are_gone_and_the_new_one_is_proved(held: Path, forgotten: Path):

@@ -27,6 +27,7 @@ def vote(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
         "split": "train",
         "pool_key": "en\x1fgo",
         "label_id": label,
+        "right_id": label,
         "locale": "en",
         "domain": "d",
         "utterance": "go",
@@ -149,6 +150,7 @@ def rejection(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
     """A vote against label `label` of the utterance `go`."""
     wrong = {"domain": "d", "intent": f"intent{label}", "slots": [], "response": None}
     row = {"kind": "rejection", "label": None, "rejected": wrong, "rejected_id": label, "blame": "intent"}
+    row["right_id"] = None
     return vote(user, label, **fields) | row | {"pool_key": "en\x1fgo\x1frejection"}
 
 
@@ -166,6 +168,33 @@ def test_what_was_wrong_is_an_example_of_its_own():
 def test_nothing_is_rejected_that_others_have_for_right(split: str):
     examples, outcomes = pooled(vote("a"), vote("b"), rejection("c", split=split))
     assert [e["kind"] for e in examples] == ["confirmation"] and outcomes["contradicted"] == 1
+
+
+def test_one_user_does_not_reject_what_more_have_for_right():
+    # Neither has enough users to be released, yet two speak for it.
+    assert pooled(vote("a"), vote("b"), rejection("c"), users=3)[1] == {"below_support": 2, "contradicted": 1}
+    two_against = [rejection("c"), rejection("d")]
+    examples, _ = pooled(vote("a"), *two_against, users=3)
+    assert [(e["kind"], e["support"]) for e in examples] == [("rejection", 2)]
+
+
+def preference(user: str, right: int, wrong: int) -> dict[str, Any]:
+    """A vote for answer `right` over answer `wrong` to the same words."""
+    key = {"pool_key": "en\x1fgo\x1fbefore\x1fpreference", "label_id": 100 * right + wrong}
+    told = {"domain": None, "intent": None, "slots": [], "response": f"answer {wrong}"}
+    return vote(user, right) | key | {"kind": "preference", "rejected": told, "rejected_id": wrong, "label": None}
+
+
+def test_preferences_that_contradict_each_other_are_none():
+    examples, outcomes = pooled(preference("a", 1, 2), preference("b", 2, 1))
+    assert not examples and outcomes == {"contradicted": 2}
+    assert len(pooled(preference("a", 1, 2), preference("b", 1, 2))[0]) == 1
+
+
+def test_what_others_were_well_served_by_is_not_dispreferred():
+    answer = [vote(u, 2) | {"pool_key": "en\x1fgo\x1fbefore", "kind": "answer", "response": "x"} for u in "bcd"]
+    examples, outcomes = pooled(preference("a", 1, 2), *answer)
+    assert [e["kind"] for e in examples] == ["answer"] and outcomes["contradicted"] == 1
 
 
 def test_a_rejection_of_words_that_train_has_leaves_test():
@@ -332,7 +361,11 @@ def test_a_defective_turn_votes_against_what_was_executed():
     wrong, nothing = rows
     assert wrong["rejected"]["intent"] == "stop" and wrong["label"] is None and wrong["response"] is None
     assert (wrong["kind"], wrong["probability"], wrong["blame"]) == ("rejection", 0.9, "intent")
-    assert wrong["label_id"] == wrong["rejected_id"] and wrong["pool_key"].endswith("\x1frejection")
+    assert (
+        wrong["label_id"] == wrong["rejected_id"]
+        and wrong["right_id"] is None
+        and wrong["pool_key"].endswith("\x1frejection")
+    )
     assert nothing["kind"] == "rejection" and nothing["rejected"] is None and nothing["rejected_id"] is None
     assert outcomes == {"vote": 2}
 

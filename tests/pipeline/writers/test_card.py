@@ -18,7 +18,7 @@ def manifest(**fields: Any) -> dict[str, Any]:
         },
         "closing": {"curate": {"in": 1234, "kept": 7, "below_support": 1200, "no_words": 0, "some_new_reason": 27}},
         "domains": {"music": {"turns": 1000, "defects": 50, "corrected": 7}, "bus": {"turns": 234, "defects": 6}},
-        "identity": {"config": {"curate": {"answer_min_users": 1, "reject_min_users": 1}}},
+        "identity": {"config": {"curate": {"min_users": 2, "answer_min_users": 1, "reject_min_users": 1}}},
         "thresholds": {"defect": THRESHOLD, "correction": THRESHOLD},
         "quarantine": {"domains": {}, "carried_from": None},
         "training": {"labels": "labelling functions", "gold_turns": 0},

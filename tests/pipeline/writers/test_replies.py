@@ -169,3 +169,13 @@ def test_a_view_of_several_examples_is_that_of_each(rows: list[Any]):
         assert view(held).to_pylist() == each, name
     for made in VIEWS["preference"](held).to_pylist():
         assert made["chosen"] != made["rejected"]
+
+
+@pytest.mark.parametrize(
+    ("blame", "learned"), [("intent", 1), ("slots", 1), ("asr", 0), ("action", 0), ("unsupported", 0)]
+)
+def test_a_reading_that_may_have_been_right_is_no_lesson_for_the_nlu(blame: str, learned: int):
+    misread = rejection("a", wrong("d", "i"), blame=blame)
+    answer = rejection("b", wrong(response="no"), blame=blame, context=[])
+    assert VIEWS["kto"](table(misread)).num_rows == learned
+    assert VIEWS["kto"](table(answer)).num_rows == 1 == VIEWS["review"](table(misread)).num_rows
