@@ -45,3 +45,9 @@ class StageError(AfterwordError):
     """A stage's inputs are missing or do not belong together; an earlier stage has to run first."""
 
     exit_code = 7
+
+
+def told(error: BaseException) -> str:
+    """An error as it may be kept: with its words where they are ours or the system's, as a library's may quote a log."""
+    kind = type(error).__name__
+    return f"{kind}: {error}" if isinstance(error, AfterwordError | OSError) else kind

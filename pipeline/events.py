@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipeline import storage
+from pipeline.errors import told
 from pipeline.version import code_version
 from schemas import Record
 
@@ -90,7 +91,7 @@ class Events:
         try:
             yield
         except BaseException as error:
-            self._emit("FAIL", job, run, parent, read, [], f"{type(error).__name__}: {error}")
+            self._emit("FAIL", job, run, parent, read, [], told(error))
             raise
         self._emit("COMPLETE", job, run, parent, read, wrote)
 

@@ -10,7 +10,7 @@ from typing import Any
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.curation.training_files import read_training_set
-from pipeline.errors import StageError
+from pipeline.errors import StageError, told
 from pipeline.events import Events, Table, views_of
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import curate, ingest, label, release, signals, train
@@ -68,7 +68,7 @@ def run(
                     steps[stage]()
                 context.keep_options(stage)
             except BaseException as error:
-                _record(context, begun, {"failed": stage, "error": f"{type(error).__name__}: {error}"})
+                _record(context, begun, {"failed": stage, "error": told(error)})
                 raise
         release_id = context.workspace.facts("release")["release_id"]
         folder = storage.join(context.workspace.out, "releases", release_id)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.errors import StageError
 from pipeline.events import Events, EventsOptions, Table, naming
 from pipeline.stages import STAGES
 
@@ -37,11 +38,18 @@ def test_a_run_and_its_stages_begin_and_end(repaired: Path):
 
 def test_a_failure_says_what_failed(tmp_path: Path):
     told = Events(str(tmp_path), EventsOptions(), pytest.fail)
-    with pytest.raises(KeyError), told.run([Table("log.jsonl")]), told.stage("ingest"):
-        raise KeyError("no such thing")
+    with pytest.raises(StageError), told.run([Table("log.jsonl")]), told.stage("ingest"):
+        raise StageError("no such thing")
     held = events(tmp_path)
     assert [e["eventType"] for e in held] == ["START", "START", "FAIL", "FAIL"]
     assert "no such thing" in held[-1]["run"]["facets"]["errorMessage"]["message"]
+
+
+def test_the_words_of_a_library_are_not_kept_as_they_may_quote_the_log(tmp_path: Path):
+    told = Events(str(tmp_path), EventsOptions(), pytest.fail)
+    with pytest.raises(ValueError), told.run([]):
+        raise ValueError("could not parse 'my name is ...'")
+    assert events(tmp_path)[-1]["run"]["facets"]["errorMessage"]["message"] == "ValueError"
 
 
 @pytest.fixture
