@@ -48,6 +48,6 @@ class StageError(AfterwordError):
 
 
 def told(error: BaseException) -> str:
-    """An error as it may be kept: with its words where they are ours or the system's, as a library's may quote a log."""
+    """An error as it may be kept: with its words where they are ours or the system's, as others may quote a log."""
     kind = type(error).__name__
     return f"{kind}: {error}" if isinstance(error, AfterwordError | OSError) else kind
