@@ -133,6 +133,7 @@ def compare(examples: pa.Table, training: TrainingSet) -> Compared:
     is_label &= ~is_true(pc.equal(flat(examples["domain"]), TOOL_DOMAIN))
     rejected = flat(examples["rejected"])
     is_rejection = is_true(pc.equal(kind, "rejection")) & is_true(rejected.field("intent").is_valid())
+    is_rejection &= ~is_true(pc.equal(rejected.field("domain"), TOOL_DOMAIN))
     asked = (row >= 0) & (is_label | is_rejection)
     if not asked.any():
         none = np.zeros(len(words), bool)

@@ -17,6 +17,8 @@ FILE: Final = "afterword.zip"
 BOT: Final = "Afterword"
 # The earliest date that a zip can hold: the same rows are the same bytes.
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
+# Every locale of a bot has this intent of Lex's own.
+_FALLBACK: Final = "FallbackIntent"
 # Names are letters, digits, and single `_` or `-` between them.
 _NO_NAME: Final = r"[^0-9A-Za-z]"
 _MOST_NAME: Final = 100
@@ -31,7 +33,7 @@ _MANIFEST: Final = {"metaData": {"schemaVersion": "1", "fileFormat": "LexJson", 
 
 def write(rows: Sequence[Utterance], told: Counter[str]) -> dict[str, bytes]:
     """The zip, by name."""
-    intents = fitted((row.intent for row in rows), _NO_NAME, _MOST_NAME)
+    intents = fitted((row.intent for row in rows), _NO_NAME, _MOST_NAME, reserved=(_FALLBACK,))
     slots = fitted((span.name for row in rows for span in row.spans), _NO_NAME, _MOST_NAME)
     told["intents.renamed"] += sum(a != b for a, b in intents.items())
     told["slots.renamed"] += sum(a != b for a, b in slots.items())
@@ -103,7 +105,7 @@ def _locale(
             used.setdefault(intents[row.intent], set()).add(slots[span.name])
     out: dict[str, Any] = {
         f"{base}/BotLocale.json": {"name": name, "identifier": name, "nluConfidenceThreshold": 0.4},
-        f"{base}/Intents/FallbackIntent/Intent.json": _intent("FallbackIntent", [], [], "AMAZON.FallbackIntent"),
+        f"{base}/Intents/{_FALLBACK}/Intent.json": _intent(_FALLBACK, [], [], f"AMAZON.{_FALLBACK}"),
     }
     for intent, lines in samples.items():
         if lines:

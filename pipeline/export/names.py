@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterable
 
 
-def fitted(names: Iterable[str], forbidden: str, most: int | None = None) -> dict[str, str]:
-    """A name that the format takes for each name, all different; names that fit stay as they are.
+def fitted(
+    names: Iterable[str], forbidden: str, most: int | None = None, reserved: Iterable[str] = ()
+) -> dict[str, str]:
+    """A name that the format takes for each name; names that fit stay as they are.
+
+    All differ in more than letter case, as a name may become a file's.
 
     Parameters
     ----------
@@ -16,19 +20,21 @@ def fitted(names: Iterable[str], forbidden: str, most: int | None = None) -> dic
         Pattern of what must not stand in one; a run of it becomes one `_`.
     most : int, optional
         Longest name.
+    reserved : iterable of str
+        Names that the format itself has.
     """
     distinct = set(names)
     plain = {n: re.sub(f"(?:{forbidden})+", "_", n)[:most] or "_" for n in distinct}
     # Those that stay as they are keep their names before others.
     ordered = sorted(distinct, key=lambda n: (plain[n] != n, n))
-    taken: set[str] = set()
+    taken = {name.casefold() for name in reserved}
     out = {}
     for name in ordered:
         made, k = plain[name], 1
-        while made in taken:
+        while made.casefold() in taken:
             k += 1
             end = f"_{k}"
             made = (plain[name] if most is None else plain[name][: most - len(end)]) + end
-        taken.add(made)
+        taken.add(made.casefold())
         out[name] = made
     return out

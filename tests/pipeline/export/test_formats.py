@@ -216,6 +216,7 @@ def test_a_locale_has_a_country_for_lex(tag: str, name: str):
 
 def test_names_are_made_to_fit_and_stay_apart():
     assert fitted(["a/b", "a_b", "a//b", "c"], "/") == {"a_b": "a_b", "a/b": "a_b_3", "a//b": "a_b_2", "c": "c"}
+    assert fitted(["play", "Play", "own"], "/", reserved=["Own"]) == {"Play": "Play", "own": "own_2", "play": "play_2"}
     assert sorted(fitted(["abcd", "abce", "\u05d0"], "[^a-z]", 3).values()) == ["_", "a_2", "abc"]
 
 
