@@ -134,8 +134,8 @@ def _left_out(curate: dict[str, int]) -> list[tuple[str, int, str]]:
     turns = {reason: curate[reason] for reason in _LEFT if curate.get(reason)}
     examples = {str(reason): curate[reason] for reason in LeftOutReason if curate.get(reason)}
     return [
-        (name, sum(held.values()), ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in held.items()))
-        for name, held in (("turns out", turns), ("left out", examples))
+        (name, sum(held.values()), f"{of}: " + ", ".join(f"{n:,} {why.replace('_', ' ')}" for why, n in held.items()))
+        for name, of, held in (("dropped", "turns", turns), ("left out", "examples", examples))
         if held
     ]
 

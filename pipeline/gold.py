@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from pipeline import storage
 from pipeline.errors import InputError
-from pipeline.inputs import find
+from pipeline.inputs import find, unpacked
 from pipeline.labels import NEEDED, as_they_are, checked
-from pipeline.readers.stream import bare_suffix, decompress, open_stored
+from pipeline.readers.stream import bare_suffix
 from pipeline.transforms.ingest import last_read, numbered
 from schemas import GOLD
 
@@ -95,7 +95,7 @@ def _unknown(gold: pa.Table, known: Iterable[pa.Array]) -> npt.NDArray[np.bool_]
 
 def _table(path: str, uri: str) -> pa.Table:
     """A file's labels, checked."""
-    data = _content(path, uri)
+    data = unpacked(path, f"--gold {uri}")
     suffix = bare_suffix(path)
     if suffix == ".parquet":
         try:
@@ -106,18 +106,6 @@ def _table(path: str, uri: str) -> pa.Table:
         return checked(table.to_pylist(), uri) if held is None else held
     text = data.decode("utf-8-sig", "replace")
     return checked(_sheet(text, uri) if suffix == ".csv" else _lines(text, uri), uri)
-
-
-def _content(path: str, uri: str) -> bytes:
-    stored = open_stored(path)
-    try:
-        stream = decompress(stored, path)
-        data = io.BufferedReader(stream, 1 << 20).read()
-    finally:
-        stored.release()
-    if stream.error is not None:
-        raise InputError(f"--gold {uri}: cannot be read to its end ({type(stream.error).__name__}); copy it again")
-    return data
 
 
 def _sheet(text: str, uri: str) -> list[dict[str, Any]]:

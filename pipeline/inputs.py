@@ -1,7 +1,8 @@
-"""Find the files that a path stands for: a file, a folder with all below it, or a glob, on any Beam file system."""
+"""Files of an input: those that a path stands for on any Beam file system, and what one of them holds, unpacked."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipeline import storage
 from pipeline.errors import InputError
-from pipeline.readers.stream import COMPRESSIONS, bare_suffix
+from pipeline.readers.stream import COMPRESSIONS, bare_suffix, decompress, open_stored
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,22 @@ def _first_wild(pattern: str) -> int:
 
 def _is_folder(path: str) -> bool:
     return storage.is_local(path) and Path(path).is_dir()
+
+
+def unpacked(path: str, what: str) -> bytes:
+    """A whole file, plain or packed.
+
+    Raises
+    ------
+    InputError
+        If it breaks off; `what` names it.
+    """
+    stored = open_stored(path)
+    try:
+        stream = decompress(stored, path)
+        data = io.BufferedReader(stream, 1 << 20).read()
+    finally:
+        stored.release()
+    if stream.error is not None:
+        raise InputError(f"{what}: cannot be read to its end ({type(stream.error).__name__}); copy it again")
+    return data

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from pipeline import storage
 from pipeline.errors import InputError
-from pipeline.inputs import find
-from pipeline.readers.stream import bare_suffix, decompress, open_stored
+from pipeline.inputs import find, unpacked
+from pipeline.readers.stream import bare_suffix
 
 SUFFIXES: Final = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".txt")
 # Where texts stand in the evaluation sets that are published; a set with others names them.
@@ -118,7 +118,7 @@ def _flatten(values: list[Any]) -> Iterator[str]:
 
 
 def _records(path: str, uri: str) -> Iterator[dict[str, Any] | str]:
-    data, suffix = _content(path, uri), bare_suffix(path)
+    data, suffix = unpacked(path, f"{_OPTION} {uri}"), bare_suffix(path)
     if suffix == ".parquet":
         yield from _parquet(data, uri)
         return
@@ -149,15 +149,3 @@ def _parquet(data: bytes, uri: str) -> Iterator[dict[str, Any]]:
         raise InputError(f"{_OPTION} {uri}: not a Parquet file ({type(error).__name__})") from None
     for batch in table.to_batches():
         yield from batch.to_pylist()
-
-
-def _content(path: str, uri: str) -> bytes:
-    stored = open_stored(path)
-    try:
-        stream = decompress(stored, path)
-        data = io.BufferedReader(stream, 1 << 20).read()
-    finally:
-        stored.release()
-    if stream.error is not None:
-        raise InputError(f"{_OPTION} {uri}: cannot be read to its end ({type(stream.error).__name__}); copy it again")
-    return data
