@@ -23,7 +23,7 @@ from schemas import Record
 NAME: Final = "openlineage.jsonl"
 # Of an API key; it belongs in no configuration file.
 KEY_VARIABLE: Final = "OPENLINEAGE_API_KEY"
-_PRODUCER: Final = "https://pypi.org/project/afterword"
+_PRODUCER: Final = "urn:afterword"
 _JOB: Final = "afterword"
 
 
