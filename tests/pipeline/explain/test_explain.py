@@ -302,7 +302,7 @@ def test_a_correction_of_the_real_calls(letsgo: Path, tmp_path: Path, told: Any,
     told_of = " ".join(text(out, held["example_id"]).split())
     assert f'"{held["utterance"]}" -> bus/' in told_of and "judgements: 14 of 14 hold" in told_of
     assert (
-        "What became of it: its row in each view lineage" in told_of
+        "What became of it: its row in each view kto kto/data/" in told_of
         and "rl rl/data/" in told_of
         and "What to do next Nothing, if it is right." in told_of
     )
