@@ -61,6 +61,25 @@ def test_imports_run_one_way(package: str):
     assert not wrong
 
 
+def rooms(path: Path) -> Iterator[str]:
+    """Folders of pipeline that a module of it imports from."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            parts = (node.module or "").split(".")
+            if parts[0] == "pipeline" and len(parts) > 1 and (ROOT / "pipeline" / parts[1]).is_dir():
+                yield parts[1]
+
+
+def test_inside_the_pipeline_no_two_folders_import_each_other():
+    wanted: dict[str, set[str]] = {}
+    for path in modules("pipeline"):
+        at = path.relative_to(ROOT / "pipeline").parts
+        if len(at) > 1:
+            wanted.setdefault(at[0], set()).update(set(rooms(path)) - {at[0]})
+    assert len(wanted) > 5
+    assert not [(a, b) for a in wanted for b in wanted[a] if a < b and a in wanted.get(b, set())]
+
+
 @pytest.mark.parametrize("package", ["schemas", "features", "models"])
 def test_the_pure_packages_know_no_beam_and_no_network(package: str):
     forbidden = {"apache_beam", "airflow", "requests", "urllib", "http", "socket", "great_expectations"}

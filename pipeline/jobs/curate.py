@@ -18,6 +18,7 @@ from pipeline.curation.caps import caps_of
 from pipeline.curation.known import KnownPass
 from pipeline.curation.near import NearOptions
 from pipeline.curation.passes import local_passes
+from pipeline.curation.pooling import CastVotes, Curate, PoolVotes
 from pipeline.curation.select import Apply, CapAndSample, Sift
 from pipeline.curation.shuffling import Shuffling
 from pipeline.curation.training_files import keep_training_set, read_training_set
@@ -28,7 +29,6 @@ from pipeline.jobs.context import Context, numbers, write_one
 from pipeline.ontology.labels import Ontology
 from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.counts import add_up, total
-from pipeline.transforms.curate import CastVotes, Curate, PoolVotes
 from pipeline.transforms.pool import PoolOptions
 from pipeline.transforms.retries import RetryOptions
 from pipeline.transforms.votes import VoteOptions

@@ -27,12 +27,12 @@ from pipeline.gates.evaluate import Library, evaluate
 from pipeline.gates.pages import temporary, write_pages
 from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
 from pipeline.gates.summary import domain_summary, stage_summary
-from pipeline.gates.views import sampled_rows, view_sample
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
 from pipeline.jobs.label import profile_path
 from pipeline.transforms.counts import counts, total
 from pipeline.transforms.gates import COUNTS, SAMPLINGS, CountRows, SampleRows, WriteLowest, highest_hash
 from pipeline.transforms.quarantine import CarryOptions, Quarantine
+from pipeline.writers.sampled import sampled_rows, view_sample
 from schemas import COUNT, EXAMPLE
 from schemas.expectations import DOMAINS, EXAMPLES, JUDGEMENTS, SIGNALS, STAGES, STAGES_SUMMED, TURNS, VIEWS, Suite
 

@@ -15,6 +15,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipeline import readers, storage
 from pipeline.errors import GateError, InputError
+from pipeline.filters.tombstones import TombstoneFiles, Tombstones, tombstone_files
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.gold import GoldFiles, known_labels, of_folder, read_gold, unknown_turns
 from pipeline.inputs import Found, find
@@ -28,7 +29,6 @@ from pipeline.jobs.beside import (
     under_names_now,
 )
 from pipeline.jobs.context import Context, write_counts, write_one
-from pipeline.lifecycle.tombstones import TombstoneFiles, Tombstones, tombstone_files
 from pipeline.privacy import Redactor
 from pipeline.privacy.sample import lowest
 from pipeline.readers.stream import COMPRESSIONS

@@ -13,12 +13,12 @@ from typing import Any, Final
 from pipeline import storage
 from pipeline.config import restore
 from pipeline.errors import ConfigError, GateError, InputError, StageError
+from pipeline.filters.tombstones import TombstoneFiles, tombstone_files
 from pipeline.jobs.context import Context
 from pipeline.lifecycle import clean, search, stages
 from pipeline.lifecycle.listing import PINS, pins, release_ids, remove_release
 from pipeline.lifecycle.plan import NONE, RECOMPUTE, WITHDRAW, Plan, plan
 from pipeline.lifecycle.record import Record, Records
-from pipeline.lifecycle.tombstones import TombstoneFiles, tombstone_files
 from pipeline.lifecycle.withdraw import withdraw
 from pipeline.publish import publisher
 

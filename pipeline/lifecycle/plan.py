@@ -11,9 +11,9 @@ import pyarrow as pa
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import ConfigError
+from pipeline.filters.tombstones import TombstoneFiles, Tombstones, subject_of
 from pipeline.lifecycle import reach, stages
 from pipeline.lifecycle.listing import pins, release_ids
-from pipeline.lifecycle.tombstones import TombstoneFiles, Tombstones, subject_of
 from pipeline.publish import Publisher
 from pipeline.workspace import Workspace
 

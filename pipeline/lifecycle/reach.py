@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from features.text import flat, is_true
 from pipeline import storage
-from pipeline.lifecycle.tombstones import Tombstones, forgotten_turns, subject_of
+from pipeline.filters.tombstones import Tombstones, forgotten_turns, subject_of
 
 Mask = npt.NDArray[np.bool_]
 _COLUMNS = ["turn_id", "subject_id", "conversation_id", "user_known"]

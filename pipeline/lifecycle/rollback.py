@@ -10,10 +10,10 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import PublishError, StageError
 from pipeline.explain.release import open_release
+from pipeline.filters.tombstones import tombstone_files
 from pipeline.jobs.context import Context
 from pipeline.lifecycle.listing import release_ids
 from pipeline.lifecycle.reach import holds
-from pipeline.lifecycle.tombstones import tombstone_files
 from pipeline.publish import CURRENT, publisher
 from pipeline.verify import verify
 

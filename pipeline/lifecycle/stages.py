@@ -13,11 +13,11 @@ from pipeline import checksums, storage
 from pipeline.config import Config, restore
 from pipeline.errors import ConfigError, StageError
 from pipeline.explain.tables import StageTables
+from pipeline.filters.tombstones import Tombstones
 from pipeline.jobs import run as jobs
 from pipeline.jobs import signals
 from pipeline.jobs.context import OPTIONS_FILE, Context
 from pipeline.lifecycle.listing import walk
-from pipeline.lifecycle.tombstones import Tombstones
 from pipeline.stages import STAGES
 from pipeline.transforms.counts import add_up, counts
 from pipeline.workspace import Workspace

@@ -12,7 +12,7 @@ import zstandard
 from apache_beam.pvalue import TaggedOutput
 
 from pipeline import readers, tally
-from pipeline.lifecycle.tombstones import TombstoneFiles, drop_forgotten
+from pipeline.filters.tombstones import TombstoneFiles, drop_forgotten
 from pipeline.privacy import PrivacyOptions, Redactor
 from pipeline.readers.base import dead_letter
 from pipeline.readers.stream import HashingStream, Salvage, decompress, open_stored

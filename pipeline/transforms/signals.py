@@ -19,8 +19,8 @@ from models.review import Reviews
 from models.store import loads
 from models.thresholds import UNKNOWN
 from pipeline import storage, tally
-from pipeline.gates.drift import profile_counts
 from pipeline.transforms.counts import counts, domain_names
+from pipeline.transforms.profile import profile_counts
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, GOLD, JUDGEMENT, SIGNALS, TURN

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.gates.drift import baseline, divergence, moved, profile, profile_counts, shifts
+from pipeline.gates.drift import baseline, divergence, moved, profile, shifts
+from pipeline.transforms.profile import profile_counts
 
 MIXES = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 50), min_size=1)
 

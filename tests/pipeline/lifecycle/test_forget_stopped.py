@@ -14,10 +14,10 @@ from leaver import LEAVER, PLAIN, SHARED, current, forget, lineage, manifest, tr
 from synthetic import copy
 
 from pipeline.errors import GateError
+from pipeline.filters.tombstones import tombstone_files
 from pipeline.jobs import release
 from pipeline.lifecycle import clean, search, stages
 from pipeline.lifecycle.forget import _Forgetting
-from pipeline.lifecycle.tombstones import tombstone_files
 from pipeline.verify import PROOFS, verify
 
 ROOT = Path(__file__).parents[3]

@@ -14,10 +14,10 @@ from synthetic import SETTINGS, afterword, copy, tree
 
 from pipeline import manifest as manifests
 from pipeline.errors import ConfigError
+from pipeline.filters.tombstones import tombstone_files
 from pipeline.lifecycle import listing
 from pipeline.lifecycle.garbage import seconds
 from pipeline.lifecycle.listing import remove_release
-from pipeline.lifecycle.tombstones import tombstone_files
 
 DAY = 86_400
 

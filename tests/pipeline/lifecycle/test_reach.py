@@ -7,9 +7,9 @@ from build import turns
 from golden_views import context_turn, example
 
 from features.hashing import pseudonyms
+from pipeline.filters.tombstones import Tombstones
 from pipeline.lifecycle.reach import examples_of, turns_of
 from pipeline.lifecycle.search import sought
-from pipeline.lifecycle.tombstones import Tombstones
 from pipeline.transforms.write import write_bucket
 from schemas import EXAMPLE, TURN
 

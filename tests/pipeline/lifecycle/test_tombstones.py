@@ -19,10 +19,10 @@ from synthetic import lines, record
 from features.hashing import pseudonyms
 from pipeline.config import load
 from pipeline.errors import ConfigError
+from pipeline.filters.tombstones import KEY_VARIABLE, Tombstones, drop_forgotten, tombstone_files
 from pipeline.gates.counts import by_outcome
 from pipeline.jobs import ingest
 from pipeline.jobs.context import Context
-from pipeline.lifecycle.tombstones import KEY_VARIABLE, Tombstones, drop_forgotten, tombstone_files
 from pipeline.progress import Progress
 from pipeline.workspace import Workspace
 from schemas import GOLD, TURN

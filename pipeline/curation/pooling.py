@@ -1,4 +1,4 @@
-"""Judged turns to the Example table."""
+"""Judged turns to pooled examples: the first half of stage curate."""
 
 from __future__ import annotations
 
