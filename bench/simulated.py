@@ -22,9 +22,9 @@ from features.hashing import strings
 from features.interpretation import flatten, hex_id
 from features.text import flat
 from models.metrics import ap, auc
-from pipeline.config import Config
 from pipeline.jobs.context import Context
 from pipeline.jobs.run import run
+from pipeline.options import Config
 from pipeline.workspace import Workspace
 from simulator.options import SimulateOptions
 from simulator.simulate import simulate

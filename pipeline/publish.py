@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from pipeline import manifest as manifests
 from pipeline import storage
-from pipeline.config import parse_time
+from pipeline.checks import parse_time
 from pipeline.errors import PublishError, VerifyError
 
 CURRENT: Final = "CURRENT"

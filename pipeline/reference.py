@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from pipeline.config import Config
+from pipeline.options import Config
 from schemas import RECORDS, Record
 from schemas.record import Column
 from schemas.signals import CANDIDATE_COLUMNS

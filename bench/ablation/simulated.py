@@ -24,9 +24,9 @@ from models.chain_fit import fit_chain
 from models.edges import add_edges, edges_of, known_edges
 from models.leading import leading_of
 from models.training_table import TrainingTable, training_table
-from pipeline.config import Config
 from pipeline.jobs import ingest, signals
 from pipeline.jobs.context import Context
+from pipeline.options import Config
 from pipeline.workspace import Workspace
 from schemas import GOLD, SIGNALS, TURN
 from simulator.options import SimulateOptions

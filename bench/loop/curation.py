@@ -24,9 +24,9 @@ from models.judge import judge
 from models.leading import leading_of
 from models.options import WORDS
 from models.training import train
-from pipeline.config import Config
 from pipeline.curation.near import near_duplicates
 from pipeline.jobs.curate import near_options, pool_options, vote_options
+from pipeline.options import Config
 from pipeline.transforms.pool import pool
 from pipeline.transforms.votes import votes
 from schemas import GOLD

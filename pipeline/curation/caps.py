@@ -21,7 +21,7 @@ from pipeline.curation.shingles import I64
 from schemas import LeftOutReason
 
 if TYPE_CHECKING:
-    from pipeline.config import CurateOptions
+    from pipeline.options import CurateOptions
 
 READS: Final = ("example_id", "split", "kind", "domain", "intent", "support", "confidence", "provenance")
 # What competes: groups as hashes, 0 = under no cap of that kind.

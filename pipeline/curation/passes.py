@@ -12,7 +12,7 @@ from pipeline.curation.evaluation import EvaluationSet
 from schemas import LEFT_OUT
 
 if TYPE_CHECKING:
-    from pipeline.config import CurateOptions
+    from pipeline.options import CurateOptions
 
 # EXAMPLE rows of a bucket, which holds all examples of the same words, to LEFT_OUT rows
 # (`pipeline.curation.rows.left_out`). Is sent to workers, so it can be pickled.

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from features.signals import SignalOptions
 from features.text import normalise
-from pipeline.config import CurateOptions
 from pipeline.errors import StageError
 from pipeline.explain import fate
 from pipeline.explain.meant import candidates, pointed_at
@@ -19,6 +18,7 @@ from pipeline.explain.tables import I64, Place, StageTables
 from pipeline.explain.voters import Voters, find_voters
 from pipeline.jobs.beside import ontology_of
 from pipeline.jobs.curate import vote_options
+from pipeline.options import CurateOptions
 from pipeline.transforms.votes import VoteOptions
 
 # Turns shown around: the one that it came after, and those in which the repair lies as a rule.

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.text import flat, mapped, normalise
-from pipeline.config import CurateOptions
 from pipeline.explain.tables import I64, Place, StageTables
 from pipeline.jobs.curate import pool_options
+from pipeline.options import CurateOptions
 from pipeline.transforms.pool import pool, standing
 from pipeline.transforms.votes import VoteOptions, vote_outcomes, votes
 from schemas import EXAMPLE, LABEL_KINDS, VOTE

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from features.text import flat
 from pipeline import storage
-from pipeline.config import Config
 from pipeline.errors import StageError
 from pipeline.filters.opt_out import OptOuts, read_opt_outs
 from pipeline.filters.rules import Rule, read_filters, read_incidents
@@ -20,6 +19,7 @@ from pipeline.gold import GoldFiles
 from pipeline.ontology.govern import with_names_now
 from pipeline.ontology.labels import Ontology
 from pipeline.ontology.parse import parse, read_ontology
+from pipeline.options import Config
 from pipeline.progress import Progress
 from pipeline.workspace import Workspace
 from schemas import RENAMED

@@ -21,9 +21,9 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineState, create_runner
 
 from pipeline import storage
-from pipeline.config import Config
 from pipeline.errors import AfterwordError, ConfigError
 from pipeline.jobs.failures import failures
+from pipeline.options import Config
 from pipeline.progress import Progress
 from pipeline.transforms.counts import total
 from pipeline.workspace import Workspace

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from features.signals import SignalOptions
 from pipeline import storage
-from pipeline.config import CurateOptions, names, parse_time
+from pipeline.checks import names, parse_time
 from pipeline.curation import evaluation
 from pipeline.curation.caps import caps_of
 from pipeline.curation.known import KnownPass
@@ -27,6 +27,7 @@ from pipeline.given import Given
 from pipeline.jobs.beside import ontology_of
 from pipeline.jobs.context import Context, numbers, write_one
 from pipeline.ontology.labels import Ontology
+from pipeline.options import CurateOptions
 from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.counts import add_up, total
 from pipeline.transforms.pool import PoolOptions

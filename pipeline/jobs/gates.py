@@ -18,7 +18,7 @@ import pyarrow as pa
 from features.hashing import pseudonyms, strings
 from pipeline import manifest as manifests
 from pipeline import storage, tally
-from pipeline.config import names
+from pipeline.checks import names
 from pipeline.errors import VerifyError
 from pipeline.filters.opt_out import read_opt_outs
 from pipeline.gates import drift

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from pipeline import manifest as manifests
 from pipeline import storage
-from pipeline.config import parse_time
+from pipeline.checks import parse_time
 from pipeline.errors import GateError
 from pipeline.export.package import FOLDER, package
 from pipeline.gates.counts import by_domain, by_outcome

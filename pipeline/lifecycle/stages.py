@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from features.text import flat
 from pipeline import checksums, storage
-from pipeline.config import Config, restore
+from pipeline.config import restore
 from pipeline.errors import ConfigError, StageError
 from pipeline.explain.tables import StageTables
 from pipeline.filters.tombstones import Tombstones
@@ -18,6 +18,7 @@ from pipeline.jobs import run as jobs
 from pipeline.jobs import signals
 from pipeline.jobs.context import OPTIONS_FILE, Context
 from pipeline.lifecycle.listing import walk
+from pipeline.options import Config
 from pipeline.stages import STAGES
 from pipeline.transforms.counts import add_up, counts
 from pipeline.workspace import Workspace

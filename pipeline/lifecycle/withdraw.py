@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import storage
-from pipeline.config import Config, ReleaseOptions
 from pipeline.errors import StageError
 from pipeline.filters.tombstones import Tombstones
 from pipeline.jobs import release
 from pipeline.jobs.context import Context
 from pipeline.jobs.gates import Passed
 from pipeline.lifecycle.reach import examples_of
+from pipeline.options import Config, ReleaseOptions
 from pipeline.transforms.counts import counts, rows_by_domain
 from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.withheld import withheld_for

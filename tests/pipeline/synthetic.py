@@ -17,7 +17,7 @@ import pyarrow as pa
 from features.hashing import hash64, shares
 from pipeline import storage
 from pipeline.cli import main
-from pipeline.config import CurateOptions
+from pipeline.options import CurateOptions
 from pipeline.stages import STAGES
 from pipeline.transforms.votes import _SPLIT_KEY
 from pipeline.transforms.write import bucket_path

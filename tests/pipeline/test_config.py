@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import _BOUNDS, Config, load, parse_time
+from pipeline.checks import BOUNDS, parse_time
+from pipeline.config import load
 from pipeline.errors import ConfigError
+from pipeline.options import Config
 
 
 def from_file(tmp_path: Path, text: str, *overrides: str) -> Config:
@@ -111,8 +113,8 @@ def test_every_number_has_its_bounds_and_its_default_lies_within():
     unset = {f"curate.max_per_{what}" for what in ("user", "intent", "domain")}
     assert all(sections["curate"][name.partition(".")[2]] is None for name in unset)
     # Any number will do as a seed.
-    assert numbers.keys() - {"train.seed"} | unset == _BOUNDS.keys()
-    assert all(least <= numbers[name] <= most for name, (least, most) in _BOUNDS.items() if name not in unset)
+    assert numbers.keys() - {"train.seed"} | unset == BOUNDS.keys()
+    assert all(least <= numbers[name] <= most for name, (least, most) in BOUNDS.items() if name not in unset)
 
 
 def test_a_cap_that_is_set_has_a_bound():

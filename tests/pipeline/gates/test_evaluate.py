@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.config import Config
 from pipeline.errors import GateError
 from pipeline.gates.evaluate import evaluate
 from pipeline.gates.quarantine import enforce
+from pipeline.options import Config
 from schemas import DOMAIN_SUMMARY
 from schemas.expectations import (
     DOMAINS,
@@ -310,7 +310,7 @@ def refuse(event, arguments):
         os._exit(8)
 sys.addaudithook(refuse)
 import pyarrow
-from pipeline.config import Config
+from pipeline.options import Config
 from pipeline.gates.evaluate import evaluate
 assert "great_expectations" not in sys.modules
 from schemas.expectations import DOMAINS

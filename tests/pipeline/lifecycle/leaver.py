@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from synthetic import START, afterword, lines, records
 
 from features.hashing import hash64, pseudonyms, shares
-from pipeline.config import CurateOptions
+from pipeline.options import CurateOptions
 from pipeline.transforms.votes import _SPLIT_KEY
 
 SETTINGS = ("--format", "canonical", "--set", "curate.confirm_below=1.0", "--set", "train.folds=2")
