@@ -72,11 +72,11 @@ _CONTEXT_END: Final = "arguments, response, p_defect, domain (as judged)}; null 
 
 _REJECTED: Final = "What was done in its place and found wrong, as {domain, intent, slots, response}; null = nothing"
 
-_DOMAIN: Final = f"Domain that the turn was judged in, as the gates count it; {NO_DOMAIN} = none"
+_DOMAINS: Final = f"Domains that it and the turn that did it were judged in, as the gates count; {NO_DOMAIN} = none"
 
 VOTE: Final = Record(
     name="vote",
-    version=5,
+    version=6,
     key=("turn_id",),
     meaning="What one judged turn says its utterance means; pooled over users into an Example.",
     columns=(
@@ -102,7 +102,7 @@ VOTE: Final = Record(
             "key",
         ),
         Column("locale", pa.string(), "BCP 47 tag; null = not logged"),
-        Column("domain", pa.string(), _DOMAIN, None, False),
+        Column("domains", pa.list_(pa.string()), _DOMAINS, None, False),
         Column("utterance", pa.string(), "The utterance as logged", None, False),
         Column("label", INTERPRETATION, "What it means, or the tool call; null = it was answered in words"),
         Column("response", pa.string(), "Answer: what the system said; null = nothing logged, or of another kind"),
@@ -124,8 +124,8 @@ VOTE: Final = Record(
             False,
         ),
         Column("certified", pa.bool_(), "The defect is certified, and the correction too if it is one", None, False),
-        Column("policy", pa.string(), "Version of the system that answered; null = not logged"),
-        Column("licence", pa.string(), "Licence of the turn's text; null = not stated"),
+        Column("policies", pa.list_(pa.string()), "Versions of the system that answered there", None, False),
+        Column("licences", pa.list_(pa.string()), "Licences of all texts that it rests on", None, False),
         Column("supporting_turns", pa.list_(pa.string()), "Later turns that agree", None, False),
     ),
 )

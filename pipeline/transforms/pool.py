@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import hash128_hex, join, pseudonyms, strings
+from features.interpretation import list_offsets
 from features.text import flat
 from models.correction import DECIMALS
 from schemas import EXAMPLE, FAULT_KINDS, LABEL_KINDS, LEAST_USERS, TOOL_DOMAIN
@@ -150,14 +151,11 @@ def _frame(votes: pa.Table) -> pd.DataFrame:
         "split",
         "pool_key",
         "label_id",
-        "domain",
         "utterance",
         "kind",
         "blame",
         "probability",
         "certified",
-        "policy",
-        "licence",
         "rejected_id",
         "right_id",
     ]
@@ -301,15 +299,19 @@ def _most_frequent(
 
 def _provenance(votes: pa.Table, rows: pd.DataFrame, group: npt.NDArray[np.int64], options: PoolOptions) -> pa.Array:
     n = int(group.max()) + 1
-    lists = flat(votes["supporting_turns"]).take(pa.array(rows.index.to_numpy()))
-    lengths = pc.list_value_length(lists).to_numpy()
+
+    def united(column: str) -> pa.ListArray:
+        lists = flat(votes[column]).take(pa.array(rows.index.to_numpy()))
+        return _lists(np.repeat(group, np.diff(list_offsets(lists))), pd.Series(strings(lists.flatten())), n)
+
     columns = [
         _lists(group, rows["turn_id"], n),
-        _lists(np.repeat(group, lengths), pd.Series(strings(lists.flatten())), n),
-        _lists(group, rows["domain"], n),
+        united("supporting_turns"),
+        united("domains"),
         pa.repeat(options.defect_model_id, n),
         pa.repeat(options.correction_model_id, n),
-        *(_lists(group[rows[c].notna()], rows[c].dropna(), n) for c in ("policy", "licence")),
+        united("policies"),
+        united("licences"),
         _lists(group, pd.Series(pseudonyms(strings(votes["subject_id"])))[rows.index], n),
     ]
     return pa.StructArray.from_arrays(columns, fields=list(PROVENANCE))

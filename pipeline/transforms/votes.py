@@ -19,8 +19,8 @@ from features.text import flat, is_true, normalise
 from pipeline.ontology.labels import Ontology
 from pipeline.ontology.named import usable
 from pipeline.transforms.answers import ContextOptions, answered, contexts, done_ids, got_ids, tool_calls, well_formed
-from pipeline.transforms.counts import domain_names
 from pipeline.transforms.faults import against, identities
+from pipeline.transforms.origins import origins
 from pipeline.transforms.pool import KEY_SEPARATOR
 from pipeline.transforms.retries import RetryOptions, retries
 from schemas import FAULT_KINDS, LABEL_KINDS, VOTE
@@ -298,18 +298,23 @@ def _table(turns: pa.Table, judgements: pa.Table, voters: _Voters, context: Cont
         "pool_key": pc.binary_join_element_wise(locale.fill_null(""), voters.words.take(own), KEY_SEPARATOR),
         "label_id": identities(label),
         "locale": locale,
-        "domain": domain_names(judgements["domain"]).take(own),
         "utterance": turns["utterance"].take(own),
         "label": label,
         "kind": pa.array(voters.kind, pa.string()),
         "blame": judgements["blame"].take(own),
-        "policy": turns["policy"].take(own),
-        "licence": turns["licence"].take(own),
         "supporting_turns": _supporting(turns, voters),
         **_sureness(judgements, voters),
         **against(turns, voters.executed, rows, faulty, voters.by_agent),
     }
-    return VOTE.conform(pa.table(plain | _apart(turns, judgements, voters, plain, context)))
+    plain |= _apart(turns, judgements, voters, plain, context)
+    behind = plain["supporting_turns"], _turn_ids(plain["context"])
+    return VOTE.conform(pa.table(plain | origins(turns, judgements, rows, voters.done, *behind)))
+
+
+def _turn_ids(context: pa.ListArray) -> pa.ListArray:
+    """Ids of the turns of each context."""
+    offsets = pa.array(list_offsets(context), pa.int32())
+    return pa.ListArray.from_arrays(offsets, context.flatten().field("turn_id"))
 
 
 def _labels(turns: pa.Table, voters: _Voters) -> pa.Array:

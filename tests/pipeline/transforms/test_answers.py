@@ -332,3 +332,19 @@ def test_a_bad_answer_that_nobody_mended_is_rejected():
     (wrong,) = cast({"response": "no idea"}, p_defect=[0.9])
     assert (wrong["kind"], wrong["rejected"]["response"], wrong["response"]) == ("rejection", "no idea", None)
     assert wrong["context"] == []
+
+
+def test_a_vote_is_under_the_licences_of_all_that_it_says_and_of_the_systems_that_did_it():
+    first, second = {"licence": "a", "policy": "p1"}, {"licence": "b", "policy": "p2"}
+    said = {"subject_id": "u", "utterance": "tell me more"}
+    before = {"subject_id": "u", "utterance": "hi", "response": "hello", "licence": "c", "policy": "p0"}
+    rows = (before, said | first | {"response": "no idea"}, said | second | {"response": "here it is"})
+    greeting, preferred, answer = cast(*rows, p_defect=[0.01, 0.9, 0.01])
+    assert (greeting["licences"], greeting["policies"]) == (["c"], ["p0"])
+    assert (preferred["kind"], preferred["licences"], preferred["policies"]) == (
+        "preference",
+        ["a", "b", "c"],
+        ["p1", "p2"],
+    )
+    # A context ends at a turn that was not served.
+    assert (answer["licences"], answer["policies"]) == (["b"], ["p2"])

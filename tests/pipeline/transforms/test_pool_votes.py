@@ -29,14 +29,15 @@ def vote(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
         "label_id": label,
         "right_id": label,
         "locale": "en",
-        "domain": "d",
+        "domains": ["d"],
         "utterance": "go",
         "label": interpretation(f"intent{label}"),
         "kind": "confirmation",
         "blame": "none",
         "probability": 0.9,
         "certified": False,
-        "policy": None,
+        "policies": [],
+        "licences": [],
         "supporting_turns": [],
     }
     fields.pop("n", None)
@@ -119,10 +120,18 @@ def test_an_example_carries_its_evidence():
             blame="asr",
             probability=0.7,
             certified=True,
-            policy="p2",
+            policies=["p2"],
             supporting_turns=["z", "y"],
         ),
-        vote("a", kind="correction", blame="asr", probability=0.8, certified=True, policy="p1", supporting_turns=["z"]),
+        vote(
+            "a",
+            kind="correction",
+            blame="asr",
+            probability=0.8,
+            certified=True,
+            policies=["p1"],
+            supporting_turns=["z"],
+        ),
         vote("c", probability=0.9),
     ]
     example = pooled(*rows)[0][0]
@@ -596,7 +605,7 @@ def test_no_vote_is_for_a_label_outside_the_ontology(
 def test_turns_under_other_licences_or_none_do_not_vote(licences: tuple[str, ...] | None, outcomes: list[str]):
     rows, found = cast([{"licence": "CC0-1.0"}, {"licence": "other"}, {}], [0.0] * 3, licences=licences)
     assert found == dict(Counter(outcomes)) and len(rows) == outcomes.count("vote")
-    assert [r["licence"] for r in rows] == [
+    assert [next(iter(r["licences"]), None) for r in rows] == [
         name for name, o in zip(("CC0-1.0", "other", None), outcomes, strict=True) if o == "vote"
     ]
 

@@ -86,7 +86,7 @@ def test_a_correction_of_a_domains_turns_into_another_domain_is_of_both():
     corrections = [{"turn_id": turn} | fixed for turn in log["turn_id"].to_pylist()]
     given = pa.Table.from_pylist(corrections, schema=CORRECTION.schema)
     cast, _ = votes(log, judgements, given, VoteOptions(0.05, 0.0, WIDE))
-    assert cast["domain"].to_pylist() == ["music", "music", "(none)"]
+    assert cast["domains"].to_pylist() == [["music"], ["music"], ["(none)"]]
     examples, _ = pool(cast, PoolOptions(2, 0.8, 1, "defect", "correction"))
     assert examples["domain"].to_pylist() == ["video"]
     assert examples["provenance"][0]["domains"].as_py() == ["(none)", "music"]
