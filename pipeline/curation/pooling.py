@@ -15,7 +15,8 @@ from pipeline.transforms.counts import counts
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.threads import SideBySide
-from pipeline.transforms.votes import CORRECTION_READS, TURN_READS, VoteOptions, votes
+from pipeline.transforms.voters import CORRECTION_READS, TURN_READS, VoteOptions
+from pipeline.transforms.votes import votes
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, EXAMPLE, JUDGEMENT, TRAINING_SET_DIFF, TURN
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pipeline.explain.release import Release
 from pipeline.explain.tables import Place, StageTables
 from pipeline.explain.voters import Voters, outcome_of
-from pipeline.transforms.votes import VoteOptions
+from pipeline.transforms.voters import VoteOptions
 from schemas import LEFT_OUT
 
 _VOTE: Final = ("kind", "label", "response", "rejected", "split", "locale", "probability", "certified")

@@ -19,7 +19,7 @@ from pipeline.explain.voters import Voters, find_voters
 from pipeline.jobs.beside import ontology_of
 from pipeline.jobs.curate import vote_options
 from pipeline.options import CurateOptions
-from pipeline.transforms.votes import VoteOptions
+from pipeline.transforms.voters import VoteOptions
 
 # Turns shown around: the one that it came after, and those in which the repair lies as a rule.
 BEFORE: Final = 1

@@ -15,7 +15,8 @@ from pipeline.explain.tables import I64, Place, StageTables
 from pipeline.jobs.curate import pool_options
 from pipeline.options import CurateOptions
 from pipeline.transforms.pool import pool, standing
-from pipeline.transforms.votes import VoteOptions, vote_outcomes, votes
+from pipeline.transforms.voters import VoteOptions, vote_outcomes
+from pipeline.transforms.votes import votes
 from schemas import EXAMPLE, LABEL_KINDS, VOTE
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -112,8 +111,3 @@ def alone(page: str) -> str:
         page = cut.sub("", page)
     page = _ABROAD.sub(r"\1", page)
     return page.replace("</head>", f"<style>{_STYLE}</style>\n</head>", 1)
-
-
-def temporary() -> tempfile.TemporaryDirectory[str]:
-    """A folder for the library to build in."""
-    return tempfile.TemporaryDirectory(prefix="afterword-pages-")

@@ -32,7 +32,7 @@ from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.counts import add_up, total
 from pipeline.transforms.pool import PoolOptions
 from pipeline.transforms.retries import RetryOptions
-from pipeline.transforms.votes import VoteOptions
+from pipeline.transforms.voters import VoteOptions
 from schemas import COUNT
 
 

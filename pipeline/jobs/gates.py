@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import apache_beam as beam
@@ -24,7 +25,7 @@ from pipeline.filters.opt_out import read_opt_outs
 from pipeline.gates import drift
 from pipeline.gates.counts import by_domain, by_outcome, closes
 from pipeline.gates.evaluate import Library, evaluate
-from pipeline.gates.pages import temporary, write_pages
+from pipeline.gates.pages import write_pages
 from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
 from pipeline.gates.summary import domain_summary, stage_summary
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
@@ -134,7 +135,7 @@ def _check(
 @contextmanager
 def pages(context: Context) -> Iterator[Library]:
     """The library that gates are evaluated with; what it found is written as pages with the run, whatever ends it."""
-    with temporary() as folder:
+    with TemporaryDirectory(prefix="afterword-pages-") as folder:
         library = Library(folder)
         try:
             yield library

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from pipeline import storage
 from pipeline.jobs.context import Context
@@ -30,11 +31,9 @@ def run(arguments: argparse.Namespace, context: Context) -> str:
     AfterwordError
         As the command does.
     """
-    told: dict[str, Any] = globals()[f"_{arguments.command}"](arguments, context)
-    if arguments.json:
-        return storage.readable_json(told).decode().rstrip("\n")
-    text: str = getattr(render, f"{arguments.command}_text")(told)
-    return text
+    command, text = _COMMANDS[arguments.command]
+    told = command(arguments, context)
+    return storage.readable_json(told).decode().rstrip("\n") if arguments.json else text(told)
 
 
 def _forget(arguments: argparse.Namespace, context: Context) -> dict[str, Any]:
@@ -67,3 +66,14 @@ def _diff(arguments: argparse.Namespace, context: Context) -> dict[str, Any]:
     from pipeline.lifecycle.compare import compare
 
     return compare(context.workspace.out, arguments.a, arguments.b, arguments.limit)
+
+
+_Told = dict[str, Any]
+# What each does, and how that is told.
+_COMMANDS: Final[dict[str, tuple[Callable[[argparse.Namespace, Context], _Told], Callable[[_Told], str]]]] = {
+    "forget": (_forget, render.forget_text),
+    "rollback": (_rollback, render.rollback_text),
+    "pin": (_pin, render.pin_text),
+    "gc": (_gc, render.gc_text),
+    "diff": (_diff, render.diff_text),
+}

@@ -23,7 +23,6 @@ _FIGURES: Final = ["split", "support"]
 _READS: Final = ["example_id", "locale", "utterance", *_LABEL, "context", "kind", *_FIGURES]
 # Of a turn before an answer, what is its own and no judgement of it.
 _OF_CONTEXT: Final = ("utterance", "tool", "arguments", "response")
-CHANGES: Final = ("added", "removed", "relabelled", "re_split", "support")
 
 
 def compare(out: str, a: str, b: str, limit: int) -> dict[str, Any]:

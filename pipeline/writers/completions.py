@@ -6,7 +6,7 @@ and is answered in words or with a tool call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,10 @@ class Done:
     intent: pa.Array
     slots: pa.ListArray
     response: pa.Array
+
+    def where(self, mask: pa.Array, other: Done) -> Done:
+        """What this has where the mask is true, and elsewhere what the other has."""
+        return Done(*(pc.if_else(mask, getattr(self, f.name), getattr(other, f.name)) for f in fields(self)))
 
     @property
     def is_call(self) -> Mask:

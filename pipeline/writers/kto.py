@@ -34,8 +34,7 @@ def kto(examples: pa.Table) -> pa.Table:
     """
     n, ids, right = examples.num_rows, examples["example_id"], labels(examples)
     reading = is_reading(examples)
-    true, false = label(examples), rejected(examples)
-    done = type(true)(*(pc.if_else(right, getattr(true, f), getattr(false, f)) for f in true.__dataclass_fields__))
+    done = label(examples).where(right, rejected(examples))
     prompt = chats(asked(examples, reading), n)
     completion = chats(replied(examples, done, reading), n)
     check(KTO.name, ids, prompt, ends="user")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from models.correction import DECIMALS
 from pipeline.writers.chat import chats
 from pipeline.writers.check import check
 from pipeline.writers.completions import asked, is_reading, label, rejected, replied
 from pipeline.writers.rows import rows
 from pipeline.writers.texts import label_text, provenance_text
 from schemas import PREFERENCE
-
-_DECIMALS = 6
 
 
 def preference(examples: pa.Table) -> pa.Table:
@@ -40,7 +39,7 @@ def preference(examples: pa.Table) -> pa.Table:
         "prompt": prompt,
         "chosen": chosen,
         "rejected": other,
-        "margin": pa.array(np.round(2 * examples["confidence"].to_numpy() - 1, _DECIMALS)),
+        "margin": pa.array(np.round(2 * examples["confidence"].to_numpy() - 1, DECIMALS)),
         "provenance": provenance_text(examples),
     }
     return rows(PREFERENCE, examples, own)

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from features.hashing import hash64, shares
 from pipeline import storage
 from pipeline.cli import main
 from pipeline.options import CurateOptions
 from pipeline.stages import STAGES
-from pipeline.transforms.votes import _SPLIT_KEY
+from pipeline.transforms.voters import in_test
 from pipeline.transforms.write import bucket_path
 from pipeline.workspace import Workspace
 from schemas import Record
@@ -137,7 +136,7 @@ def records(users: int = 240, seed: int = 7) -> list[dict[str, Any]]:
 def test_users(users: int) -> set[int]:
     """Users who fall into the test split by default."""
     names = np.array([f"u{k:03d}" for k in range(users)], dtype=object)
-    return set(np.flatnonzero(shares(hash64(names, _SPLIT_KEY)) < CurateOptions().test_share).tolist())
+    return set(np.flatnonzero(in_test(names, CurateOptions().test_share)).tolist())
 
 
 test_users.__test__ = False  # type: ignore[attr-defined]

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow.parquet as pq
 from synthetic import START, afterword, lines, records
 
-from features.hashing import hash64, pseudonyms, shares
+from features.hashing import pseudonyms
 from pipeline.options import CurateOptions
-from pipeline.transforms.votes import _SPLIT_KEY
+from pipeline.transforms.voters import in_test
 
 SETTINGS = ("--format", "canonical", "--set", "curate.confirm_below=1.0", "--set", "train.folds=2")
 LEAVER = "leaver-0077"
@@ -33,7 +33,7 @@ MARKS = (LEAVER, PSEUDONYM, *TURNS, "pelican", "HARBOUR")
 def _others() -> list[str]:
     """Users of the leaver's split."""
     names = np.array([LEAVER, *(f"other-{k}" for k in range(40))], dtype=object)
-    test = shares(hash64(names, _SPLIT_KEY)) < CurateOptions().test_share
+    test = in_test(names, CurateOptions().test_share)
     return [n for n, t in zip(names[1:].tolist(), test[1:].tolist(), strict=True) if t == test[0]][:3]
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from pipeline.ontology.parse import parse
 from pipeline.transforms.answers import ContextOptions, answered, contexts, well_formed
-from pipeline.transforms.votes import VoteOptions, _executed, votes
+from pipeline.transforms.voters import VoteOptions, executed_label
+from pipeline.transforms.votes import votes
 from schemas import CORRECTION, INTERPRETATION, JUDGEMENT
 
 WIDE = ContextOptions(8, 8000, 0.4)
@@ -55,7 +56,7 @@ def before(
     """The context of every turn."""
     table = turns(*(TALK | r for r in rows))
     given = judged(table, p_defect or [0.0] * len(rows), sessions)
-    return contexts(table, given, _executed(table), np.arange(len(rows)), options)[0].to_pylist()
+    return contexts(table, given, executed_label(table), np.arange(len(rows)), options)[0].to_pylist()
 
 
 def ids(context: list[dict[str, Any]]) -> list[str]:
@@ -96,12 +97,12 @@ def cast(*rows: dict[str, Any], p_defect: list[float] | None = None, **options: 
 )
 def test_what_an_answer_is(fields: dict[str, Any], answer: bool):
     table = turns(fields)
-    assert answered(table, _executed(table)).tolist() == [answer]
+    assert answered(table, executed_label(table)).tolist() == [answer]
 
 
 def test_where_an_nlu_reads_a_turn_without_a_reading_was_not_understood_unless_the_outcome_says_so():
     table = turns(READ, TALK, TALK | {"outcome": "answered"}, TALK | {"subject_id": "v"}, CALL | {"subject_id": "v"})
-    assert answered(table, _executed(table)).tolist() == [False, False, True, True, True]
+    assert answered(table, executed_label(table)).tolist() == [False, False, True, True, True]
 
 
 def test_an_argument_without_a_name_makes_a_call_malformed_and_leaves_a_reading_as_it_was():
@@ -234,7 +235,7 @@ def test_a_context_holds_the_domain_that_a_turn_was_judged_in():
     given = judged(table, [0.0] * 3)
     at = given.column_names.index("domain")
     given = given.set_column(at, given.schema.field(at), pa.array(["music", None, "bus"]))
-    held = contexts(table, given, _executed(table), np.arange(3), WIDE)[0].to_pylist()
+    held = contexts(table, given, executed_label(table), np.arange(3), WIDE)[0].to_pylist()
     assert [[t["domain"] for t in h] for h in held] == [[], ["music"], ["music", "(none)"]]
 
 
@@ -290,7 +291,7 @@ def test_contexts_are_their_rule(rows: list[tuple[float, bool | None, str, str, 
 
 def test_no_turns_have_no_contexts():
     table = turns()
-    found, keys = contexts(table, judged(table, []), _executed(table), np.arange(0), WIDE)
+    found, keys = contexts(table, judged(table, []), executed_label(table), np.arange(0), WIDE)
     assert len(found) == len(keys) == 0
 
 

@@ -15,7 +15,8 @@ from features.hashing import pseudonyms
 from pipeline.ontology.parse import parse
 from pipeline.transforms.answers import ContextOptions
 from pipeline.transforms.pool import PoolOptions, pool
-from pipeline.transforms.votes import VoteOptions, vote_outcomes, votes
+from pipeline.transforms.voters import VoteOptions, vote_outcomes
+from pipeline.transforms.votes import votes
 from schemas import CORRECTION, EXAMPLE, JUDGEMENT, VOTE
 
 

@@ -18,7 +18,8 @@ from pipeline.gates.proof import prove_quarantine
 from pipeline.transforms.counts import add_up
 from pipeline.transforms.pool import PoolOptions, pool
 from pipeline.transforms.quarantine import KeepExamples
-from pipeline.transforms.votes import VoteOptions, votes
+from pipeline.transforms.voters import VoteOptions
+from pipeline.transforms.votes import votes
 from pipeline.transforms.withheld import withheld_for
 from pipeline.transforms.write import write_bucket
 from schemas import CORRECTION, EXAMPLE
