@@ -10,7 +10,6 @@ Each scenario is a finite log of domains with a known truth in every cell. An au
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +23,7 @@ from scipy.stats import beta, norm
 from models.audit import Strata, correction_precision, defect_figures
 from models.melding import DELTA, Figure
 from models.sampling import DECISIONS, AuditOptions, cells_that_fit, shared_out
+from pipeline import storage
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -282,8 +282,7 @@ def main() -> int:
         rows += measure(scenario, arguments.audits)
         print(table([r for r in rows if r["scenario"] == scenario.name]), flush=True)
     if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(rows, indent=2) + "\n")
+        storage.write_bytes(str(arguments.out), storage.readable_json(rows))
     return 0
 
 

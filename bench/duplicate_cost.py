@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from features.hashing import hash64
 from features.text import normalise
+from pipeline import storage
 from pipeline.curation.candidates import BAND, pairs
 from pipeline.curation.minhash import Bands
 from pipeline.curation.resolve import greedy
@@ -109,8 +110,7 @@ def main() -> int:
         print(f"no HWU64 in {arguments.data}; nothing measured")
         return 0
     figures = {k: round(v, 4) for k, v in measure(arguments.data).items()}
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    storage.write_bytes(str(arguments.out), storage.readable_json(figures))
     for key, value in figures.items():
         print(f"{key:<24}{value:>12}")
     return 0

@@ -106,8 +106,7 @@ def main() -> int:
         found = json.loads(run.stdout.splitlines()[-1])
         print(f"{mode:<8}{million:>14}{found['peak_mib']:>10}{found['seconds']:>9}")
         figures |= {f"shuffle.{mode}.{million}m.{key}": value for key, value in found.items()}
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    storage.write_bytes(str(arguments.out), storage.readable_json(figures))
     return 0
 
 

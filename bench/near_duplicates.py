@@ -28,6 +28,7 @@ import pyarrow as pa
 from bench.speed import machine, watched
 from features.hashing import hash64, hash128_hex
 from features.text import normalise
+from pipeline import storage
 from pipeline.curation.candidates import pairs
 from pipeline.curation.minhash import bands_for
 from pipeline.curation.near import NearOptions, band_rows
@@ -279,8 +280,7 @@ def main() -> int:
     if arguments.stage:
         figures |= stage(varied(base, arguments.stage))
     rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in figures.items()}
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(rounded, indent=2) + "\n", encoding="utf-8")
+    storage.write_bytes(str(arguments.out), storage.readable_json(rounded))
     for key, value in rounded.items():
         print(f"{key:<36}{value:>16}")
     return 0

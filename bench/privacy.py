@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.made_up_pii import TYPES, Sentence, sentences
+from pipeline import storage
 from pipeline.privacy import PrivacyOptions
 from pipeline.privacy.find import Finder
 from pipeline.privacy.finding import Finding, merged
@@ -176,8 +177,7 @@ def main() -> None:
         found |= cost(arguments.turns)
     told = {f"privacy.{key}": found[key] for key in sorted(found)}
     out = Path(arguments.out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    storage.write_bytes(str(out), storage.readable_json(told))
     print(table(told))
     print(json.dumps({k: v for k, v in told.items() if "ingest" in k or "sentences" in k}, indent=2))
 

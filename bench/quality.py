@@ -9,12 +9,12 @@ chosen on the fold that is scored; for each figure the simplest thing that could
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bench import dbdc3, letsgo, loop, simulated, slurp, uss
+from pipeline import storage
 
 Figures = Callable[[Path], dict[str, float]]
 WORKS: Mapping[str, Figures] = {
@@ -43,8 +43,7 @@ def main(works: Mapping[str, Figures] = WORKS) -> int:
         print(f"no data under {arguments.data}; nothing was computed", file=sys.stderr)
         return 3
     rounded = {key: round(value, 4) for key, value in sorted(figures.items())}
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(rounded, indent=2) + "\n", encoding="utf-8")
+    storage.write_bytes(str(arguments.out), storage.readable_json(rounded))
     print(table(rounded))
     return 0
 

@@ -27,6 +27,7 @@ from typing import Any, Final
 
 from bench.agree import differences, read
 from bench.reference_polars import LEFT_OUT
+from pipeline import storage
 
 TURNS: Final = 1_000_000
 PAIRS: Final = 3
@@ -160,8 +161,7 @@ def main() -> int:
             log /= "logs"
         figures |= measure(log, arguments.format, Path(folder), arguments.pairs)
     rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in sorted(figures.items())}
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(rounded, indent=2) + "\n", encoding="utf-8")
+    storage.write_bytes(str(arguments.out), storage.readable_json(rounded))
     for key, value in rounded.items():
         print(f"{key:<28}{value:>16,}" if isinstance(value, int | float) else f"{key:<28}{value:>16}")
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Final
 from bench import ablation
 from bench.ablation import letsgo, rated, simulated, slurp
 from bench.ablation.study import SEEDS, Study, ablate, table
+from pipeline import storage
 
 STUDIES: Final[Mapping[str, Callable[[Path], Iterator[Study]]]] = {
     "letsgo": letsgo.studies,
@@ -44,8 +44,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     arguments = parser.parse_args()
     figures = computed(arguments.data)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    storage.write_bytes(str(arguments.out), storage.readable_json(figures))
     print(table(figures))
     return 0
 

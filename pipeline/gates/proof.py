@@ -11,6 +11,7 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import VerifyError
 from pipeline.transforms.withheld import withheld_for
+from pipeline.version import code_version
 from schemas import EXAMPLE
 from schemas.expectations import DOMAIN, SUITES
 
@@ -29,7 +30,9 @@ def prove_gates(manifest: dict[str, Any]) -> str:
     failed = [name for name, gate in held.items() if not gate["passed"] and gate["scope"] != DOMAIN]
     missing = [name for name in wanted if name not in held]
     if failed or missing:
-        raise VerifyError(f"gates: failed: {failed or 'none'}; did not run: {missing or 'none'}")
+        written = manifest["identity"]["code"]
+        other = f"; it was written by code {written}, verify it with that" if written != code_version() else ""
+        raise VerifyError(f"gates: failed: {failed or 'none'}; did not run: {missing or 'none'}{other}")
     untrue = [name for name, g in held.items() if g["passed"] and _contradicts(g)]
     if untrue:
         raise VerifyError(f"gates: {untrue[0]} is said to hold, with {held[untrue[0]]['observed']}")

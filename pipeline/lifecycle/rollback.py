@@ -83,6 +83,7 @@ def _parent(out: str, current: str | None) -> str:
     parent = manifests.read(storage.join(out, "releases", current))["identity"]["parent"]
     if parent in there:
         return str(parent)
-    held = ", ".join(i[:12] for i in there if i != current) or "none"
+    others = ", ".join(i[:12] for i in there if i != current)
+    held = f"give --to one of: {others}" if others else "there is no other release to go to"
     why = "has no parent (a parent is found by release.interval_start)" if parent is None else f"{parent[:12]} is gone"
-    raise StageError(f"{out}: the current release {current[:12]}: {why}; give --to one of: {held}")
+    raise StageError(f"{out}: the current release {current[:12]}: {why}; {held}")
