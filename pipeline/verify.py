@@ -13,9 +13,12 @@ import pyarrow.compute as pc
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.curation.proof import prove_left_out, prove_split
+from pipeline.documents import GATES, documents
 from pipeline.errors import GateError, VerifyError
 from pipeline.gates.proof import prove_gates, prove_quarantine
 from pipeline.thresholds import highest, lowest, of_domain
+from pipeline.version import code_version
+from pipeline.writers.sampled import sampled_rows
 from pipeline.writers.texts import with_texts
 from pipeline.writers.views import VIEWS, count_rows, unwritten, view_rows
 from schemas import DEAD_LETTER, EXAMPLE, LABEL_KINDS, LEAST_USERS, LEFT_OUT, LeftOutReason, Record
@@ -91,6 +94,21 @@ def _files(folder: str, manifest: dict[str, Any]) -> str:
     return f"{len(manifest['files'])} files have the sizes and hashes of the manifest, and there are no others"
 
 
+def _documents(folder: str, manifest: dict[str, Any]) -> str:
+    """Card, Croissant and gates say what the manifest says."""
+    written, here = manifest["identity"]["code"], code_version()
+    # Another version may word a card otherwise; what the gates found has one form.
+    names = [GATES] if written != here else sorted(documents(manifest))
+    made = documents(manifest)
+    for name in names:
+        if name not in manifest["files"]:
+            raise VerifyError(f"{folder}: {name} is missing")
+        if storage.read_bytes(storage.join(folder, name)) != made[name]:
+            raise VerifyError(f"{storage.join(folder, name)}: does not follow from the manifest")
+    other = "" if written == here else f"; the others were worded by code {written} and are not compared"
+    return f"{', '.join(name for name in names if '/' not in name)} say what the manifest says{other}"
+
+
 def _tables(folder: str, manifest: dict[str, Any]) -> str:
     """Every table has its rows and its record's schema, and none is empty."""
     rows = 0
@@ -145,7 +163,9 @@ def _counts(folder: str, manifest: dict[str, Any]) -> str:
 
 def _gates(folder: str, manifest: dict[str, Any]) -> str:
     """Every gate ran and held; what quarantine leaves out is not there."""
-    proof = prove_gates(manifest)
+    files = [{"path": path, **facts} for path, facts in manifest["files"].items()]
+    wished = manifest["identity"]["config"]["gates"]["sample_rows"]
+    proof = prove_gates(manifest, sampled_rows(files, wished))
     wanted = manifest["quarantine"]["domains"]
     lineage = _view(folder, manifest, "lineage", EXAMPLE) if wanted else EXAMPLE.empty()
     prove_quarantine(folder, manifest, lineage)
@@ -311,6 +331,7 @@ PROOFS: Final[tuple[Callable[[str, dict[str, Any]], str], ...]] = (
     _left_out,
     _answers,
     _views,
+    _documents,
 )
 
 

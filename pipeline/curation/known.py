@@ -238,6 +238,10 @@ class KnownPass:
         """LEFT_OUT rows of EXAMPLE rows."""
         return contradictions(examples, self.training, self.keep_known)
 
+    def facts(self) -> dict[str, Any]:
+        """All but the path, which the stage that wrote the set knows."""
+        return {name: held for name, held in vars(self).items() if name != "path"}
+
     @property
     def training(self) -> TrainingSet:
         """The set, read once a worker."""

@@ -44,7 +44,7 @@ def evaluate(
     GateError
         If an expectation raised, gave nothing, or is missing from the results.
     """
-    wanted = {e.name: _filled(e.kwargs, settings) for e in suite.expectations}
+    wanted = {e.name: filled(e.kwargs, settings) for e in suite.expectations}
     if len(wanted) != len(suite.expectations):
         raise GateError(f"gate {suite.name}: two expectations have one name. {_STATE}")
     library = library or Library()
@@ -146,8 +146,15 @@ def _site(folder: str) -> dict[str, Any]:
     }
 
 
-def _filled(kwargs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Arguments with the values of their settings."""
+def filled(kwargs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Arguments of an expectation with the values of its settings.
+
+    Parameters
+    ----------
+    kwargs : mapping
+    settings : mapping
+        As for `evaluate`.
+    """
 
     def value(held: Any) -> Any:
         if not isinstance(held, Setting):

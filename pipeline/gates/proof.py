@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,14 +10,26 @@ import pyarrow.compute as pc
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.errors import VerifyError
+from pipeline.gates.evaluate import filled
 from pipeline.transforms.withheld import withheld_for
 from pipeline.version import code_version
 from schemas import EXAMPLE
-from schemas.expectations import DOMAIN, SUITES
+from schemas.expectations import DOMAIN, STAGES_SUMMED, SUITES
+
+# The stage that counts the rows of each table that is sampled.
+_STAGES: Final = {"turns": "ingest", "signals": "signals", "judgements": "label", "examples": "curate"}
+# What gates observe is rounded to so many places.
+_ROUNDING: Final = 1e-6
 
 
-def prove_gates(manifest: dict[str, Any]) -> str:
+def prove_gates(manifest: dict[str, Any], views: int) -> str:
     """Every gate is there and was evaluated; those that failed name the domains that are quarantined, and no other.
+
+    Parameters
+    ----------
+    manifest : dict
+    views : int
+        Rows of views that their suite was to look at.
 
     Raises
     ------
@@ -33,9 +45,11 @@ def prove_gates(manifest: dict[str, Any]) -> str:
         written = manifest["identity"]["code"]
         other = f"; it was written by code {written}, verify it with that" if written != code_version() else ""
         raise VerifyError(f"gates: failed: {failed or 'none'}; did not run: {missing or 'none'}{other}")
-    untrue = [name for name, g in held.items() if g["passed"] and _contradicts(g)]
+    untrue = next((g for g in held.values() if g["passed"] != _holds(g)), None)
     if untrue:
-        raise VerifyError(f"gates: {untrue[0]} is said to hold, with {held[untrue[0]]['observed']}")
+        said = "hold" if untrue["passed"] else "fail"
+        raise VerifyError(f"gates: {untrue['gate']} is said to {said}; what it found says otherwise: {untrue}")
+    _prove_arguments(manifest, held, views)
     unsure = [g["gate"] for g in held.values() if g.get("evaluated") != g.get("configured")]
     if unsure:
         raise VerifyError(f"gates: {unsure[0]}: {held[unsure[0]]['evaluated']} of {held[unsure[0]]['configured']}")
@@ -48,10 +62,45 @@ def prove_gates(manifest: dict[str, Any]) -> str:
     )
 
 
-def _contradicts(gate: dict[str, Any]) -> bool:
-    """Whether what was observed is not what holds."""
-    unexpected = gate.get("observed", {}).get("unexpected", 0)
-    return bool(unexpected) and "mostly" not in gate.get("arguments", {})
+def _holds(gate: dict[str, Any]) -> bool:
+    """Whether what a gate found is what it wanted, worked out from the two anew."""
+    if "in" in gate and "out" in gate:
+        return bool(gate["in"] == sum(gate["out"].values()))
+    observed, wanted = gate.get("observed"), gate.get("arguments", {})
+    if observed is None:
+        return bool(gate["passed"])
+    if "unexpected" in observed:
+        least = wanted.get("mostly", 1.0)
+        return bool(observed["unexpected"] <= (1.0 - least) * observed["rows"] + _ROUNDING)
+    value = observed["value"]
+    if "value" in wanted:
+        return bool(value == wanted["value"])
+    low, high = wanted.get("min_value"), wanted.get("max_value")
+    return (low is None or value >= low - _ROUNDING) and (high is None or value <= high + _ROUNDING)
+
+
+def _prove_arguments(manifest: dict[str, Any], held: dict[str, dict[str, Any]], views: int) -> None:
+    """Each gate asked what its suite asks, with the bounds of the configuration and the rows that were counted."""
+    settings = manifest["identity"]["config"] | {"rows": _rows(manifest) | {"views": views}}
+    for suite in SUITES:
+        for expectation in suite.expectations:
+            gate = held[f"{suite.name}: {expectation.name}"]
+            wanted = filled(expectation.kwargs, settings)
+            if gate["expectation"] != expectation.type or gate["arguments"] != wanted:
+                raise VerifyError(
+                    f"gates: {gate['gate']} asked for {gate['expectation']} of {gate['arguments']}; the configuration "
+                    f"and the counts want {expectation.type} of {wanted}"
+                )
+
+
+def _rows(manifest: dict[str, Any]) -> dict[str, int]:
+    """Rows that the suites were to find: those of a sample, or of all."""
+    wished = manifest["identity"]["config"]["gates"]["sample_rows"]
+    kept = {name: manifest["closing"][stage].get("kept", 0) for name, stage in _STAGES.items()}
+    return {name: min(rows, wished) for name, rows in kept.items()} | {
+        "stages": len(STAGES_SUMMED),
+        "judgements_all": kept["judgements"],
+    }
 
 
 def prove_quarantine(folder: str, manifest: dict[str, Any], lineage: pa.Table) -> None:

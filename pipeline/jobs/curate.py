@@ -33,6 +33,7 @@ from pipeline.transforms.counts import add_up, total
 from pipeline.transforms.pool import PoolOptions
 from pipeline.transforms.retries import RetryOptions
 from pipeline.transforms.voters import VoteOptions
+from pipeline.workspace import Workspace
 from schemas import COUNT
 
 
@@ -88,6 +89,7 @@ def run(context: Context) -> None:
             "gates": [gate],
             "inputs": inputs,
             "given": [given.facts() for given in files],
+            "training_set": None if known is None else known.facts(),
         },
     )
 
@@ -156,8 +158,17 @@ def training_set(context: Context, ontology: Ontology | None) -> tuple[KnownPass
     if not options.training_set:
         return None, []
     training, files = read_training_set(options.training_set, ontology)
-    path = storage.join(context.workspace.stage("curate"), "training_set.parquet")
-    return keep_training_set(path, training, options.keep_known), files
+    return keep_training_set(_known_path(context.workspace), training, options.keep_known), files
+
+
+def known_pass(workspace: Workspace) -> tuple[KnownPass, ...]:
+    """The pass that stage curate held its examples against the training set with; none where it was given no set."""
+    facts = workspace.facts("curate")["training_set"]
+    return () if facts is None else (KnownPass(_known_path(workspace), **facts),)
+
+
+def _known_path(workspace: Workspace) -> str:
+    return storage.join(workspace.stage("curate"), "training_set.parquet")
 
 
 def vote_options(options: CurateOptions, signals: SignalOptions, ontology: Ontology | None = None) -> VoteOptions:

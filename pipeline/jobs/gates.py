@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -20,6 +21,7 @@ from features.hashing import pseudonyms, strings
 from pipeline import manifest as manifests
 from pipeline import storage, tally
 from pipeline.checks import names
+from pipeline.curation.passes import apply, local_passes
 from pipeline.errors import VerifyError
 from pipeline.filters.opt_out import read_opt_outs
 from pipeline.gates import drift
@@ -28,7 +30,9 @@ from pipeline.gates.evaluate import Library, evaluate
 from pipeline.gates.pages import write_pages
 from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
 from pipeline.gates.summary import domain_summary, stage_summary
+from pipeline.jobs.beside import ontology_of
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
+from pipeline.jobs.curate import known_pass
 from pipeline.jobs.label import profile_path
 from pipeline.transforms.counts import counts, total
 from pipeline.transforms.gates import COUNTS, SAMPLINGS, CountRows, SampleRows, WriteLowest, highest_hash
@@ -253,6 +257,8 @@ def _settle(
         same_split,
         tuple(pseudonyms(strings(opted_out))),
         None if curate["licences"] is None else names(curate["licences"]),
+        ontology_of(workspace),
+        partial(apply, passes=(*known_pass(workspace), *local_passes(options.curate))),
     )
     buckets = workspace.facts("ingest")["buckets"]
     quarantine = Quarantine(source, folder, carry, buckets, context.shuffle_mode, workspace.spill("release"))

@@ -7,11 +7,10 @@ from typing import Any, Final
 import apache_beam as beam
 import pyarrow.compute as pc
 
+from pipeline import intervals, storage
 from pipeline import manifest as manifests
-from pipeline import storage
-from pipeline.checks import parse_time
+from pipeline.documents import documents
 from pipeline.errors import GateError
-from pipeline.export.package import FOLDER, package
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import gates
 from pipeline.jobs.context import Context, numbers, write_one
@@ -32,8 +31,7 @@ from pipeline.transforms.shuffle import Shuffle
 from pipeline.verify import verify
 from pipeline.version import code_version
 from pipeline.workspace import Workspace
-from pipeline.writers import croissant, training_set_diff
-from pipeline.writers.card import card
+from pipeline.writers import training_set_diff
 from pipeline.writers.views import rows_by_split, unwritten, view_rows
 from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, TURN
 from schemas.expectations import VIEWS
@@ -65,13 +63,13 @@ def run(context: Context) -> str:
     workspace.begin("release")
     config = _config(context)
     with gates.pages(context) as library:
-        passed = gates.run(context, config, _parent(workspace.out, _interval(context)), library)
+        passed = gates.run(context, config, intervals.parent(workspace.out, _interval(context)), library)
         shards = _write_shards(context, passed)
         passed.gates.extend(gates.check_views(context, config, shards, library))
     files = shards + _write_left_out(context) + _write_dead_letters(context)
     manifest = _manifest(context, files, passed)
     folder = workspace.table("release", "files")
-    for name, data in (_documents(manifest) | _review(context)).items():
+    for name, data in (documents(manifest) | _review(context)).items():
         storage.write_bytes(storage.join(folder, name), data)
         manifest["files"][name] = {"bytes": len(data), "sha256": storage.sha256(data)}
     hand_over(context, manifest)
@@ -89,6 +87,7 @@ def hand_over(context: Context, manifest: dict[str, Any]) -> None:
     proofs = verify(target)
     facts = {"release_id": manifest["release_id"], "proofs": proofs, "quarantined": manifest["quarantine"]["domains"]}
     workspace.finish("release", {"config": {}, "gates": [], **facts})
+    intervals.stand(workspace.out, manifest)
     if not publisher(workspace.out).publish(manifest["release_id"]):
         context.progress.note("release: CURRENT stays with a later interval; this release is a backfill")
 
@@ -107,8 +106,9 @@ def reissue(
     passed : gates.Passed
         The examples.
     kept : dict
-        Tables that are no view of the examples, by path.
+        Tables that are no view of the examples, and the sheet for review, by path.
     """
+    replaced = manifest["identity"]["replaces"]
     files = _write_shards(context, passed)
     folder = context.workspace.table("release", "files")
     held = [gate for gate in manifest["gates"] if not gate["gate"].startswith(f"{VIEWS.name}: ")]
@@ -116,12 +116,13 @@ def reissue(
     told = {f["path"]: {k: f[k] for k in ("rows", "bytes", "sha256", "schema")} for f in files}
     for name, data in kept.items():
         storage.write_bytes(storage.join(folder, name), data)
-        told[name] = manifest["files"][name] | {"bytes": len(data), "sha256": storage.sha256(data)}
+        told[name] = manifest["files"].get(name, {}) | {"bytes": len(data), "sha256": storage.sha256(data)}
     manifest = manifest | {"release_id": manifests.release_id(manifest["identity"]), "files": told}
-    for name, data in _documents(manifest).items():
+    for name, data in documents(manifest).items():
         storage.write_bytes(storage.join(folder, name), data)
         manifest["files"][name] = {"bytes": len(data), "sha256": storage.sha256(data)}
     verify(_install(context.workspace, manifest))
+    intervals.stand(context.workspace.out, manifest, instead=replaced)
     if publish:
         publisher(context.workspace.out).publish(manifest["release_id"])
     return str(manifest["release_id"])
@@ -240,7 +241,7 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
         "curation": workspace.facts("curate")["inputs"],
         "config": _config(context),
         "code": code_version(),
-        "parent": _parent(workspace.out, interval),
+        "parent": intervals.parent(workspace.out, interval),
         "models": {
             "file": trained["sha256"],
             "defect": trained["defect_model_id"],
@@ -290,33 +291,10 @@ def _interval(context: Context) -> dict[str, str] | None:
     return {"start": options.interval_start, "end": options.interval_end}
 
 
-def _parent(out: str, interval: dict[str, str] | None) -> str | None:
-    """The release whose interval ends where this one starts; never "whatever is current". The lowest id, if several."""
-    if interval is None:
-        return None
-    start = parse_time(interval["start"], "release.interval_start")
-    found = [
-        m["release_id"]
-        for m in manifests.releases(out)
-        if m["interval"] and parse_time(m["interval"]["end"], "interval.end") == start
-    ]
-    return min(found) if found else None
-
-
 def _window(context: Context) -> dict[str, str]:
     times = context.workspace.read("ingest", "turns", TURN, ["event_time"])["event_time"]
     bounds = pc.min_max(times).as_py()
     return {"first": bounds["min"].isoformat(), "last": bounds["max"].isoformat()}
-
-
-def _documents(manifest: dict[str, Any]) -> dict[str, bytes]:
-    has_tasks = any(path.startswith("rl/data/") for path in manifest["files"])
-    return {
-        "README.md": card(manifest).encode(),
-        croissant.NAME: storage.readable_json(croissant.croissant(manifest)),
-        "gates.json": storage.readable_json(manifest["gates"]),
-        **({f"{FOLDER}/{name}": data for name, data in package().items()} if has_tasks else {}),
-    }
 
 
 def _review(context: Context) -> dict[str, bytes]:

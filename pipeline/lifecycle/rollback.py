@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline import intervals, storage
 from pipeline import manifest as manifests
-from pipeline import storage
 from pipeline.errors import PublishError, StageError
 from pipeline.explain.release import open_release
 from pipeline.filters.tombstones import tombstone_files
@@ -51,6 +51,8 @@ def rollback(context: Context, to: str | None) -> dict[str, Any]:
     folder = storage.join(out, "releases", release_id)
     mind_forgotten(context, release_id)
     proofs = verify(folder)
+    # What follows builds on the release that was gone back to, not on the one that was left.
+    intervals.stand(out, manifests.read(folder))
     store.switch(CURRENT, release_id)
     return {"release_id": release_id, "before": before, "proofs": proofs}
 

@@ -30,6 +30,7 @@ from pipeline.transforms.withheld import withheld_for
 from pipeline.transforms.write import write_bucket
 from pipeline.version import code_version
 from pipeline.workspace import Workspace
+from pipeline.writers import training_set_diff
 from schemas import EXAMPLE
 
 # What a manifest tells of all turns by their labels. The user's are among them, and the files cannot tell it anew.
@@ -79,7 +80,8 @@ def withdraw(
     passed = Passed([], manifest["quarantine"], workspace.table("release", "examples"), left.rows)
     kept, unlisted = _tables(folder, manifest, tombstones, turn_ids)
     told = _curated(manifest, unlisted)
-    made = release.reissue(aside, _manifest(told, left, kept, tombstones), passed, kept, publish)
+    sheet = _review(folder, manifest, kept)
+    made = release.reissue(aside, _manifest(told, left, kept, tombstones), passed, kept | sheet, publish)
     for leftover in (storage.join(workspace.out, "stages", "withdrawn"), workspace.spill("release")):
         storage.remove(leftover)
     return made
@@ -143,6 +145,16 @@ def _tables(
         if data:
             kept[path] = data
     return kept, gone
+
+
+def _review(folder: str, manifest: dict[str, Any], kept: dict[str, bytes]) -> dict[str, bytes]:
+    """The sheet of what contradicts the training set, less the examples that are listed no more."""
+    if training_set_diff.NAME not in manifest["files"]:
+        return {}
+    left = [pq.read_table(io.BytesIO(data), columns=["example_id"]) for p, data in kept.items() if "left_out/" in p]
+    ids = pa.chunked_array([c for t in left for c in t["example_id"].chunks], pa.string()).combine_chunks()
+    data = storage.read_bytes(storage.join(folder, training_set_diff.NAME))
+    return {training_set_diff.NAME: training_set_diff.of_examples(data, ids)}
 
 
 def _curated(manifest: dict[str, Any], unlisted: Counter[tuple[str, str]]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -15,12 +15,14 @@ from features.hashing import strings
 from features.interpretation import list_offsets
 from features.text import flat, is_true, normalise
 from pipeline import storage
+from pipeline.ontology.labels import Fate, Ontology
+from pipeline.ontology.named import named
 from pipeline.transforms.counts import counts, rows_by_domain
 from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.withheld import withheld_for
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import EXAMPLE, LABEL_KINDS
+from schemas import EXAMPLE, INTERPRETATION, LABEL_KINDS
 
 Mask = npt.NDArray[np.bool_]
 
@@ -45,6 +47,11 @@ class CarryOptions:
         Pseudonyms of users who do not want to be in it.
     licences : tuple of str or None
         Licences that may be learned from; None = any.
+    ontology : Ontology or None
+        That of this run: its label is allowed, under the name that it has.
+    left_out : callable or None
+        EXAMPLE rows to the LEFT_OUT rows of those that this run would leave out for the training set's and evaluation
+        sets' sake. Is sent to workers.
     """
 
     domains: tuple[str, ...]
@@ -53,6 +60,8 @@ class CarryOptions:
     same_split: bool
     opted_out: tuple[str, ...] = ()
     licences: tuple[str, ...] | None = None
+    ontology: Ontology | None = None
+    left_out: Callable[[pa.Table], pa.Table] | None = None
 
 
 def _marked(examples: pa.Table, carried: bool) -> pa.Table:
@@ -114,7 +123,28 @@ class ReadCarried(beam.DoFn):
             stated = pc.list_value_length(licences).fill_null(0).to_numpy() > 0
             unlicensed = ~stated | _any_in(licences, allowed, absent=True)
         reasons = ["opted_out", "licence", "other_split", "answer", "below_minimum"]
-        return np.select([left, unlicensed, other, answer, low], reasons, "").astype(object)
+        reason = np.select([left, unlicensed, other, answer, low], reasons, "").astype(object)
+        return self._of_this_run(examples, reason)
+
+    def _of_this_run(self, examples: pa.Table, reason: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+        """Reasons, with those of what this run was given: its ontology, its training set, its evaluation sets."""
+        if self._options.ontology is not None:
+            reason[(reason == "") & _other_label(examples, self._options.ontology)] = "ontology"
+        if self._options.left_out is None:
+            return reason
+        left = self._options.left_out(examples.filter(pa.array(reason == "")))
+        at = pc.index_in(left["example_id"], value_set=flat(examples["example_id"]))
+        reason[at.to_numpy().astype(np.int64)] = strings(left["reason"])
+        return reason
+
+
+def _other_label(examples: pa.Table, ontology: Ontology) -> Mask:
+    """Examples whose label is none of the ontology's, or has another name in it, shape (n,)."""
+    label = {name: flat(examples[name]) for name in ("domain", "intent", "slots")}
+    label["score"] = pa.nulls(examples.num_rows, pa.float64())
+    entries = pa.StructArray.from_arrays([label[f.name] for f in INTERPRETATION], fields=list(INTERPRETATION))
+    found = named(entries, ontology)
+    return (found.fate > Fate.FREE) | found.changed
 
 
 def _any_in(lists: pa.ListArray, values: pa.Array, absent: bool = False) -> Mask:

@@ -14,7 +14,7 @@ from pipeline.curation.known import TrainingSet, compare, contradictions, diff
 from pipeline.curation.training_files import keep_training_set, read_training_set
 from pipeline.errors import ConfigError
 from pipeline.ontology.parse import parse
-from pipeline.writers.training_set_diff import of_folder, sheet
+from pipeline.writers.training_set_diff import of_examples, of_folder, sheet
 from schemas import EXAMPLE, KNOWN, LEFT_OUT, TRAINING_SET_DIFF
 
 
@@ -234,3 +234,17 @@ def test_a_set_that_cannot_be_right_says_where(tmp_path: Path, name: str, text: 
         return
     with pytest.raises(ConfigError, match=says or "curate.training_set .*no file to read"):
         read_training_set(str(tmp_path) if says is None else str(tmp_path / name))
+
+
+def test_a_sheet_is_cut_to_some_examples_and_its_cells_stay():
+    labels = {"label_now": "d/stop", "label_proposed": "d/go", "support": 3, "confidence": 0.5}
+    place = {"kind": "correction", "split": "train", "place": "set:1"}
+    rows = [
+        {"text": text, **labels, **place, "example_id": name}
+        for name, text in (("1", '=a, "formula"\nin two lines'), ("2", "b"), ("3", "c"))
+    ]
+    whole = sheet(pa.Table.from_pylist(rows, schema=TRAINING_SET_DIFF.schema))
+    assert of_examples(whole, pa.array(["1", "2", "3", "other"])) == whole
+    cut = of_examples(whole, pa.array(["1", "3"]))
+    held, left = (list(csv.DictReader(io.StringIO(d.decode("utf-8-sig"), newline=""))) for d in (whole, cut))
+    assert left == [held[0], held[2]] and left[0]["text"].endswith('=a, "formula"\nin two lines')

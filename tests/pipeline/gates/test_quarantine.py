@@ -293,6 +293,10 @@ def change(folder: Path, edit: Any) -> None:
     path.write_bytes(storage.readable_json(manifest))
 
 
+def gate(manifest: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(g for g in manifest["gates"] if g["gate"] == name)
+
+
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
@@ -310,6 +314,27 @@ def change(folder: Path, edit: Any) -> None:
             lambda m: next(g for g in m["gates"] if g.get("configured")).update(evaluated=1),
             "every expectation was evaluated: 1 of 8",
         ),
+        (
+            lambda m: gate(m, "turns: utterance_length is large enough")["observed"].update(unexpected=1),
+            "turns: utterance_length is large enough is said to hold",
+        ),
+        (
+            lambda m: gate(m, "stages: it has the rows that were counted")["observed"].update(value=3),
+            "stages: it has the rows that were counted is said to hold",
+        ),
+        (
+            lambda m: gate(m, "domains: not most turns are corrected")["arguments"].update(max_value=1.0),
+            "domains: not most turns are corrected asked for .*; the configuration",
+        ),
+        (
+            lambda m: gate(m, "turns: it has the rows that were counted")["arguments"].update(value=1),
+            "turns: it has the rows that were counted is said to hold",
+        ),
+        (
+            lambda m: gate(m, "counts close: curate")["out"].update(kept=0),
+            "counts close: curate is said to hold",
+        ),
+        (lambda m: m["domains"]["music"].update(turns=1), r"README\.md: does not follow from the manifest"),
     ],
 )
 def test_verify_finds_what_does_not_follow(spoilt: Path, edit: Any, says: str):
