@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
         if stage == "ingest":
             _reads(command, required=True)
         _common(command)
+    _looks(commands.add_parser("ready", help="is the input all there? a cheap look, for a scheduler's sensor"))
     _simulates(commands.add_parser("simulate", help="write a made-up log, and its truth beside it"))
     _verifies(commands.add_parser("verify", help="prove a release from its files alone"))
     _explains(commands.add_parser("explain", help="why a turn or an example is what it is"))
@@ -71,7 +72,12 @@ def _simulates(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
+def _looks(parser: argparse.ArgumentParser) -> None:
+    _inputs(parser, required=True)
+    parser.add_argument("--out", metavar="PATH", help="output folder: what lies below it is no input")
+
+
+def _inputs(parser: argparse.ArgumentParser, required: bool) -> None:
     parser.add_argument(
         "--input",
         required=required,
@@ -79,6 +85,18 @@ def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
         help="file, folder or glob, on any Beam file system; gz and zst are read",
     )
     parser.add_argument("--format", required=required, metavar="NAME", help="reader; docs/cli.md lists them")
+    parser.add_argument(
+        "--expect",
+        metavar="FILE",
+        help="count file: records that each file or partition of the input holds (CSV, JSON); less is not ready (8)",
+    )
+    parser.add_argument(
+        "--marker", metavar="NAME", help="file that a folder of the input holds once it is whole, for example _SUCCESS"
+    )
+
+
+def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
+    _inputs(parser, required)
     parser.add_argument(
         "--gold",
         action="append",

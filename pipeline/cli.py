@@ -1,6 +1,7 @@
 """The command `afterword`.
 
     afterword run --input logs/ --format canonical --out out/ [--config run.toml] [-- --runner=FnApiRunner]
+    afterword ready --input logs/ --format canonical --expect counts.csv
     afterword verify out/
     afterword explain ID --out out/
     afterword audit --out out/ [--read ANSWERS ...]
@@ -127,6 +128,27 @@ def _alone(out: str) -> Iterator[None]:
         yield
 
 
+def _wanted(arguments: argparse.Namespace) -> Any:
+    """What the input has to hold to be whole."""
+    from pipeline.completeness.expected import read_expectations
+    from pipeline.completeness.ready import Wanted
+
+    return Wanted(read_expectations(arguments.expect) if arguments.expect else None, arguments.marker)
+
+
+def _ready(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from apache_beam.io.filesystems import FileSystems
+
+    from pipeline import readers
+    from pipeline.completeness.ready import ready, told
+    from pipeline.jobs.context import pipeline_options
+
+    FileSystems.set_options(pipeline_options(beam_args))
+    suffixes = readers.reader(arguments.format).suffixes
+    print(told(*ready(arguments.input, suffixes, arguments.out, _wanted(arguments))))
+    return 0
+
+
 def _run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     from pipeline.closing import closing_table
     from pipeline.errors import ConfigError
@@ -136,9 +158,12 @@ def _run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
         raise ConfigError("run: --input and --format are wanted (or --from a later stage)")
     if arguments.gold and arguments.first != "ingest":
         raise ConfigError(f"--gold is read by stage ingest: run from there, or copy the file to {arguments.out}/gold")
+    if (arguments.expect or arguments.marker) and arguments.first != "ingest":
+        raise ConfigError("--expect and --marker are of stage ingest, which is not run; leave them out")
     context = _context(arguments, beam_args)
+    wanted = _wanted(arguments)
     with _alone(arguments.out):
-        result = job.run(context, arguments.input, arguments.format, arguments.first, tuple(arguments.gold))
+        result = job.run(context, arguments.input, arguments.format, arguments.first, tuple(arguments.gold), wanted)
     print(closing_table(result))
     return 0
 
@@ -150,7 +175,7 @@ def _stage(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     stage = importlib.import_module(f"pipeline.jobs.{arguments.command}")
     with _alone(arguments.out), context.progress.stage(arguments.command):
         if arguments.command == "ingest":
-            stage.run(context, arguments.input, arguments.format, tuple(arguments.gold))
+            stage.run(context, arguments.input, arguments.format, tuple(arguments.gold), _wanted(arguments))
         else:
             stage.run(context)
         context.keep_options(arguments.command)
@@ -271,6 +296,7 @@ def _lifecycle(arguments: argparse.Namespace, beam_args: list[str]) -> int:
 # Every other command is a stage.
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace, list[str]], int]]] = {
     "run": _run,
+    "ready": _ready,
     "simulate": _simulate,
     "verify": _verify,
     "explain": _explain,

@@ -36,6 +36,7 @@ def closing_table(result: dict[str, Any]) -> str:
                     f"{ingest.get('in', 0):,} records read, {ingest.get('dead_lettered', 0):,} dead letters, "
                     f"{ingest.get('superseded', 0):,} superseded" + _kept_out(ingest),
                 ),
+                *_complete(result.get("complete"), ingest),
                 *_redacted(ingest),
                 (
                     "sessions",
@@ -77,6 +78,14 @@ def _kept_out(ingest: dict[str, int]) -> str:
     if ingest.get("forgotten"):
         dropped += f", {ingest['forgotten']:,} of forgotten users"
     return dropped + (f"; kept out of learning: {listed}" if listed else "")
+
+
+def _complete(complete: dict[str, Any] | None, ingest: dict[str, int]) -> list[tuple[str, int, str]]:
+    """Records read, where a count file said how many there are."""
+    if complete is None:
+        return []
+    n = len(complete["partitions"])
+    return [("complete", ingest.get("in", 0), f"records, as {complete['by']} has them; {n} file(s) or partition(s)")]
 
 
 def _rows(rows: list[tuple[str, int, str]]) -> list[str]:

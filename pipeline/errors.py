@@ -47,6 +47,12 @@ class StageError(AfterwordError):
     exit_code = 7
 
 
+class NotReadyError(AfterwordError):
+    """The input is not all there yet; wait and run again."""
+
+    exit_code = 8
+
+
 def told(error: BaseException) -> str:
     """An error as it may be kept: with its words where they are ours or the system's, as others may quote a log."""
     kind = type(error).__name__

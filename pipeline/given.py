@@ -110,7 +110,7 @@ def table_of(given: Given) -> dict[str, Any]:
     """
     text = text_of(given)
     try:
-        held = tomllib.loads(text) if given.suffix == ".toml" else json.loads(text, object_pairs_hook=_once)
+        held = tomllib.loads(text) if given.suffix == ".toml" else json.loads(text, object_pairs_hook=once)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{given.where}: not TOML ({error})") from None
     except (ValueError, RecursionError) as error:
@@ -121,7 +121,14 @@ def table_of(given: Given) -> dict[str, Any]:
     return held
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON from its pairs, for `object_pairs_hook`.
+
+    Raises
+    ------
+    ValueError
+        If a key stands twice.
+    """
     held = dict(pairs)
     if len(held) < len(pairs):
         names = [name for name, _ in pairs]

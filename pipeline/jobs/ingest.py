@@ -14,6 +14,8 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from pipeline import readers, storage
+from pipeline.completeness.read import read_whole
+from pipeline.completeness.ready import Wanted, ready
 from pipeline.errors import GateError, InputError
 from pipeline.filters.tombstones import TombstoneFiles, Tombstones, tombstone_files
 from pipeline.gates.counts import by_outcome, closes
@@ -48,7 +50,7 @@ _EXPANSION: Final = {"packed": 8, "plain": 1}
 _ROW_BYTES: Final = 1_024
 
 
-def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ()) -> None:
+def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = (), wanted: Wanted | None = None) -> None:
     """Read the input, and labels of people from files beside it.
 
     Parameters
@@ -57,6 +59,8 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
     pattern, format : str
     gold : tuple of str
         Files, folders or globs of labels; see `pipeline.gold`.
+    wanted : Wanted or None
+        What the input has to hold to be whole.
 
     Raises
     ------
@@ -64,6 +68,8 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
         If a file of the ontology or the filters cannot be right.
     InputError
         If nothing matches, no usable turn was found, or a label cannot be right. The last release stays current.
+    NotReadyError
+        If the input is not all there.
     ConfigError
         If users are forgotten and the key that tells them is not there.
     """
@@ -72,7 +78,10 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
     Redactor(context.config.privacy)
     workspace = context.workspace
     beside = read_beside(context.config)
-    found = find(pattern, reader.suffixes, workspace.out)
+    if wanted:
+        found, _ = ready(pattern, reader.suffixes, workspace.out, wanted)
+    else:
+        found = find(pattern, reader.suffixes, workspace.out)
     labels = read_gold(gold)
     files = tombstone_files(workspace.out, context.config.forget.key)
     tombstones = files.load()
@@ -88,7 +97,7 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = ())
     buckets = bucket_count(sizes, context.config.shuffle.bucket_bytes)
     barred = files if tombstones else None
     context.run(lambda pipeline: _build(pipeline, context, found, format, buckets, beside, admission, barred))
-    _finish(context, found, format, buckets, under_names_now(workspace, labels), beside, tombstones)
+    _finish(context, found, format, buckets, under_names_now(workspace, labels), beside, tombstones, wanted)
 
 
 def _admission(workspace: Workspace, beside: Beside, labels: GoldFiles) -> Admission | None:
@@ -212,6 +221,7 @@ def _finish(
     labels: GoldFiles,
     beside: Beside,
     tombstones: Tombstones | None,
+    wanted: Wanted | None,
 ) -> None:
     workspace = context.workspace
     inputs = storage.read_table(storage.join(workspace.stage("ingest"), "inputs.parquet"), INPUT.schema).sort_by("uri")
@@ -221,6 +231,8 @@ def _finish(
         raise GateError(f"stage ingest: {len(found.files)} files were found, {inputs.num_rows} were read; run it again")
     gate = closes("ingest", counts, records)
     outcomes = by_outcome(counts)
+    expectations = wanted.expectations if wanted else None
+    complete = read_whole(expectations, inputs, workspace, outcomes) if expectations else None
     if n := outcomes.get("superseded.other_conversation"):
         context.progress.note(
             f"ingest: {n:,} record(s) were superseded by one of another conversation; is turn_id unique in the whole "
@@ -254,5 +266,6 @@ def _finish(
             "tombstones": tombstones.macs if tombstones else [],
             "withdrawn": [],
             "gates": [gate],
+            "complete": complete,
         },
     )

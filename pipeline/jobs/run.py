@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline import manifest as manifests
 from pipeline import storage
+from pipeline.completeness.ready import Wanted
 from pipeline.curation.training_files import read_training_set
 from pipeline.errors import StageError, told
 from pipeline.events import Events, Table, views_of
@@ -23,7 +24,12 @@ from pipeline.writers.views import VIEWS
 
 
 def run(
-    context: Context, pattern: str | None, format: str | None, first: str = "ingest", gold: tuple[str, ...] = ()
+    context: Context,
+    pattern: str | None,
+    format: str | None,
+    first: str = "ingest",
+    gold: tuple[str, ...] = (),
+    wanted: Wanted | None = None,
 ) -> dict[str, Any]:
     """Run the stages from `first` on.
 
@@ -36,6 +42,8 @@ def run(
         Stage to begin with; what earlier ones left in the output folder is used.
     gold : tuple of str
         Files, folders or globs of labels, for stage ingest.
+    wanted : Wanted or None
+        What the input has to hold to be whole, for stage ingest.
 
     Raises
     ------
@@ -54,7 +62,7 @@ def run(
     events = Events(context.run_folder, context.config.events, context.progress.note)
     _prove_files(context, first)
     steps: dict[str, Callable[[], object]] = {
-        "ingest": lambda: ingest.run(context, pattern or "", format or "", gold),
+        "ingest": lambda: ingest.run(context, pattern or "", format or "", gold, wanted),
         "signals": lambda: signals.run(context),
         "train": lambda: train.run(context),
         "label": lambda: label.run(context),
@@ -115,6 +123,7 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
         "training": workspace.facts("train")["report"],
         "shards": {v: sum(f"/{v}/data/" in f for f in files) for v in views},
         "left_out": workspace.facts("ingest")["left_out"],
+        "complete": workspace.facts("ingest").get("complete"),
         "proofs": workspace.facts("release")["proofs"],
         "quarantined": workspace.facts("release")["quarantined"],
     }
