@@ -35,6 +35,9 @@ def parser() -> argparse.ArgumentParser:
             _reads(command, required=True)
         _common(command)
     _looks(commands.add_parser("ready", help="is the input all there? a cheap look, for a scheduler's sensor"))
+    _pulls(
+        commands.add_parser("pull", help="write rows of BigQuery, as they were at one time, as files that run reads")
+    )
     _simulates(commands.add_parser("simulate", help="write a made-up log, and its truth beside it"))
     _verifies(commands.add_parser("verify", help="prove a release from its files alone"))
     _explains(commands.add_parser("explain", help="why a turn or an example is what it is"))
@@ -77,6 +80,17 @@ def _looks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="PATH", help="output folder: what lies below it is no input")
 
 
+def _pulls(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE", help="bq://project.dataset.table[$partition], or bq+query:FILE.sql")
+    parser.add_argument("--to", required=True, metavar="FOLDER", help="new or empty folder; gets data/ and counts.json")
+    parser.add_argument(
+        "--snapshot", metavar="TIME", help="time as of which it is read, @snapshot in a query: ISO 8601, offset (now)"
+    )
+    parser.add_argument("--project", metavar="ID", help="project that pays (the table's, or that of the credentials)")
+    parser.add_argument("--streams", type=int, default=8, metavar="N", help="streams read at once (%(default)s)")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+
+
 def _inputs(parser: argparse.ArgumentParser, required: bool) -> None:
     parser.add_argument(
         "--input",
@@ -88,7 +102,7 @@ def _inputs(parser: argparse.ArgumentParser, required: bool) -> None:
     parser.add_argument(
         "--expect",
         metavar="FILE",
-        help="count file: records that each file or partition of the input holds (CSV, JSON); less is not ready (8)",
+        help="records that each file or partition of the input holds (CSV, JSON, bq://table); less is not ready (8)",
     )
     parser.add_argument(
         "--marker", metavar="NAME", help="file that a folder of the input holds once it is whole, for example _SUCCESS"

@@ -2,6 +2,7 @@
 
     afterword run --input logs/ --format canonical --out out/ [--config run.toml] [-- --runner=FnApiRunner]
     afterword ready --input logs/ --format canonical --expect counts.csv
+    afterword pull 'bq://project.dataset.table$20261101' --to pulled/
     afterword verify out/
     afterword explain ID --out out/
     afterword audit --out out/ [--read ANSWERS ...]
@@ -140,12 +141,31 @@ def _ready(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     from apache_beam.io.filesystems import FileSystems
 
     from pipeline import readers
-    from pipeline.completeness.ready import ready, told
+    from pipeline.completeness.ready import ready, ready_rows, told
     from pipeline.jobs.context import pipeline_options
+    from pipeline.warehouse.source import is_warehouse
 
     FileSystems.set_options(pipeline_options(beam_args))
+    if is_warehouse(arguments.input):
+        print(ready_rows(arguments.input, _wanted(arguments)))
+        return 0
     suffixes = readers.reader(arguments.format).suffixes
     print(told(*ready(arguments.input, suffixes, arguments.out, _wanted(arguments))))
+    return 0
+
+
+def _pull(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from apache_beam.io.filesystems import FileSystems
+
+    from pipeline import storage
+    from pipeline.jobs.context import pipeline_options
+    from pipeline.warehouse.pull import pull
+    from pipeline.warehouse.render import pulled_text
+
+    FileSystems.set_options(pipeline_options(beam_args))
+    to = arguments.to.rstrip("/") or "/"
+    told = pull(arguments.source, to, arguments.snapshot, arguments.project, arguments.streams)
+    print(storage.readable_json(told).decode().rstrip() if arguments.json else pulled_text(told, to))
     return 0
 
 
@@ -297,6 +317,7 @@ def _lifecycle(arguments: argparse.Namespace, beam_args: list[str]) -> int:
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace, list[str]], int]]] = {
     "run": _run,
     "ready": _ready,
+    "pull": _pull,
     "simulate": _simulate,
     "verify": _verify,
     "explain": _explain,

@@ -9,8 +9,9 @@ from pathlib import Path
 from apache_beam.io.filesystems import FileSystems
 
 from pipeline import storage
-from pipeline.errors import InputError
+from pipeline.errors import ConfigError, InputError
 from pipeline.readers.stream import COMPRESSIONS, bare_suffix, decompress, open_stored
+from pipeline.warehouse.source import is_warehouse
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,14 @@ def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None, option
     ------
     InputError
         If no file matches.
+    ConfigError
+        If it is a table of BigQuery.
     """
+    if is_warehouse(pattern):
+        raise ConfigError(
+            f"{option} {pattern}: files are wanted; `afterword pull {pattern} --to FOLDER` writes them, then give "
+            f"{option} FOLDER/data --expect FOLDER/counts.json"
+        )
     if storage.is_local(pattern) and "/" not in pattern:
         # Beam's local file system finds nothing for a glob that names no folder.
         pattern = f"./{pattern}"

@@ -1,4 +1,4 @@
-"""The count file of `--expect`: how many records each file or partition of the input holds, as its source knows."""
+"""What `--expect` names: how many records each file or partition of the input holds, as its source knows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from apache_beam.io.filesystem import FileSystem
 
 from pipeline.errors import ConfigError
 from pipeline.given import Given, once, only, read_given, text_of
+from pipeline.warehouse.source import Source, is_warehouse, parse, snapshot_time
 
 KEYS: Final = ("path", "records", "at_least", "bytes", "sha256")
 _NUMBERS: Final = ("records", "at_least", "bytes")
@@ -65,26 +66,47 @@ class Expectations:
 
 
 def read_expectations(path: str) -> Expectations:
-    """Read a count file, on any Beam file system, plain or packed.
+    """Read a count file, on any Beam file system, plain or packed; or ask BigQuery.
 
     CSV (`.csv`) with a header; JSON lines (`.jsonl`, `.ndjson`), an object each; else JSON: a list of such objects, or
-    one object of path to number of records, or to such an object without its path.
+    one object of path to number of records, or to such an object without its path. `bq+query:FILE.sql` is a query whose
+    columns are these keys; `bq://project.dataset.table[$partition]` says how many records all of the input has.
 
     Raises
     ------
     ConfigError
         If it cannot be read, or an entry cannot be right.
+    NotReadyError
+        If BigQuery has no such table.
     """
+    if is_warehouse(path):
+        source = parse(path)
+        return _checked(path, f"--expect {path}", _asked(source))
     given = read_given(path, "--expect")
-    rows = _rows(given)
+    return _checked(given.uri, given.where, _rows(given))
+
+
+def _checked(name: str, where: str, rows: list[tuple[str, dict[str, Any]]]) -> Expectations:
     if not rows:
-        raise ConfigError(f"{given.where}: no entry; {', '.join(KEYS)} of each file or partition are wanted")
-    entries = tuple(_entry(row, where) for where, row in rows)
+        raise ConfigError(f"{where}: no entry; {', '.join(KEYS)} of each file or partition are wanted")
+    entries = tuple(_entry(row, place) for place, row in rows)
     paths = [entry.path for entry in entries]
     if len(set(paths)) < len(paths):
         twice = next(p for p in paths if paths.count(p) > 1)
-        raise ConfigError(f"{given.where}: {twice!r} stands twice; one entry a file or partition is wanted")
-    return Expectations(given.uri, entries)
+        raise ConfigError(f"{where}: {twice!r} stands twice; one entry a file or partition is wanted")
+    return Expectations(name, entries)
+
+
+def _asked(source: Source) -> list[tuple[str, dict[str, Any]]]:
+    """Entries as BigQuery has them."""
+    # The client takes half a second to import.
+    from pipeline.warehouse.reading import answer, find_rows
+
+    if source.sql is None:
+        rows = [{"path": ALL, "records": find_rows(source, snapshot_time(None), None).records}]
+    else:
+        rows = answer(source, None)
+    return [(f"--expect {source.name}: row {n}", row) for n, row in enumerate(rows, 1)]
 
 
 def _rows(given: Given) -> list[tuple[str, dict[str, Any]]]:

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from pipeline import storage
 from pipeline.completeness.check import File, check
-from pipeline.completeness.expected import Expectations
-from pipeline.errors import InputError, NotReadyError
+from pipeline.completeness.expected import ALL, Expectations
+from pipeline.errors import ConfigError, InputError, NotReadyError
 from pipeline.inputs import Found, find
+from pipeline.warehouse.source import parse, snapshot_time
 
 # Names under which a file is written before it has its own: of Hadoop and Spark, Beam, copying tools, and ours.
 _IN_PROGRESS: Final = re.compile(
@@ -112,3 +113,35 @@ def told(found: Found, partitions: list[dict[str, Any]]) -> str:
         expected = f"; {entry['expected']:,} records expected" if entry["expected"] is not None else ""
         lines.append(f"          {entry['path']}: {entry['files']:,} file(s), {entry['bytes']:,} bytes{expected}")
     return "\n".join(lines)
+
+
+def ready_rows(name: str, wanted: Wanted) -> str:
+    """Look whether a table, a partition or a query of BigQuery has its rows; gives what was found, as text.
+
+    Parameters
+    ----------
+    name : str
+        As `afterword pull` takes it.
+    wanted : Wanted
+        Of a count file the paths that stand for the whole input.
+
+    Raises
+    ------
+    NotReadyError
+        If there is no such table, no row, or fewer than expected.
+    InputError
+        If there are more than expected.
+    ConfigError
+        If a marker is wanted.
+    """
+    # The client takes half a second to import.
+    from pipeline.warehouse.reading import find_rows
+
+    if wanted.marker:
+        raise ConfigError(f"--marker {wanted.marker}: is of files, and {name} has none; leave it out")
+    records = find_rows(parse(name), snapshot_time(None), None).records
+    if wanted.expectations is not None:
+        check(wanted.expectations, [File(ALL, 0, records)])
+    elif not records:
+        raise NotReadyError(f"{name}: no rows; wait for the log's export to end")
+    return f"ready     {name}: {records:,} rows"
