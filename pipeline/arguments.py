@@ -44,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
     _audits(commands.add_parser("audit", help="draw turns for people to judge, and read what they say"))
     _evaluates(commands.add_parser("evaluate", help="hold a release or a model against labels of people"))
     _exports(commands.add_parser("export", help="write a release for a classical NLU trainer or an RL environment"))
+    _pushes(commands.add_parser("push", help="load what a run concluded of each turn into BigQuery, a day a partition"))
     lifecycle.add(commands)
     return root
 
@@ -88,6 +89,14 @@ def _pulls(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--project", metavar="ID", help="project that pays (the table's, or that of the credentials)")
     parser.add_argument("--streams", type=int, default=8, metavar="N", help="streams read at once (%(default)s)")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+
+
+def _pushes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="PATH", help="output folder of a run")
+    parser.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
+    parser.add_argument("--to", required=True, metavar="DATASET", help="bq://project.dataset")
+    parser.add_argument("--project", metavar="ID", help="project that pays (the dataset's)")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 
 

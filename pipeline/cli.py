@@ -3,6 +3,7 @@
     afterword run --input logs/ --format canonical --out out/ [--config run.toml] [-- --runner=FnApiRunner]
     afterword ready --input logs/ --format canonical --expect counts.csv
     afterword pull 'bq://project.dataset.table$20261101' --to pulled/
+    afterword push --out out/ --to bq://project.dataset
     afterword verify out/
     afterword explain ID --out out/
     afterword audit --out out/ [--read ANSWERS ...]
@@ -169,6 +170,22 @@ def _pull(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     return 0
 
 
+def _push(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from apache_beam.io.filesystems import FileSystems
+
+    from pipeline import storage
+    from pipeline.jobs.context import pipeline_options
+    from pipeline.warehouse.push import push
+    from pipeline.warehouse.render import pushed_text
+
+    FileSystems.set_options(pipeline_options(beam_args))
+    out = arguments.out.rstrip("/") or "/"
+    with _alone(out):
+        told = push(out, arguments.release, arguments.to, arguments.project)
+    print(storage.readable_json(told).decode().rstrip() if arguments.json else pushed_text(told))
+    return 0
+
+
 def _run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     from pipeline.closing import closing_table
     from pipeline.errors import ConfigError
@@ -318,6 +335,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace, list[str]], int]]] = {
     "run": _run,
     "ready": _ready,
     "pull": _pull,
+    "push": _push,
     "simulate": _simulate,
     "verify": _verify,
     "explain": _explain,

@@ -28,9 +28,10 @@ _CHANNEL: Final = [("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_len
 _REFUSED: Final = (answers.BadRequest, answers.Forbidden, answers.Unauthorized)
 
 
-def rest_client(project: str | None) -> Client:
-    """The client for tables, queries and loads; `project` runs and pays for the jobs."""
-    return Client(project=project, credentials=AnonymousCredentials() if REST in os.environ else None)
+def rest_client(project: str | None, location: str | None = None) -> Client:
+    """The client for tables, queries and loads; `project` runs and pays for the jobs, `location` is where they run."""
+    credentials = AnonymousCredentials() if REST in os.environ else None
+    return Client(project=project, location=location, credentials=credentials)
 
 
 def read_client() -> BigQueryReadClient:

@@ -15,3 +15,18 @@ def pulled_text(told: dict[str, Any], to: str) -> str:
             f"next      afterword run --input {to}/data --format canonical --expect {to}/counts.json --out ...",
         ]
     )
+
+
+def pushed_text(told: dict[str, Any]) -> str:
+    """What was pushed."""
+    days = told["days"]
+    span = f"{days[0]} to {days[-1]}" if days else "none"
+    rows = ", ".join(f"{n:,} {name}" for name, n in told["rows"].items())
+    found = f", {told['found']:,} of them begun by an earlier attempt" if told["found"] else ""
+    return "\n".join(
+        [
+            f"pushed    release {told['release_id'][:12]} to {told['to']}",
+            f"rows      {rows}",
+            f"days      {len(days):,} ({span}); {told['loads']:,} load jobs{found}",
+        ]
+    )

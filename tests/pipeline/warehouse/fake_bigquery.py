@@ -57,8 +57,8 @@ class FakeBigQuery:
     # Rows of a stream after which its connection breaks, once.
     breaks_at: int | None = None
     lost_rows: int = 0
-    # Load jobs that fail, by number.
-    failing: set[int] = field(default_factory=set)
+    # Reasons for which load jobs fail, by number.
+    failing: dict[int, str] = field(default_factory=dict)
     streams: dict[str, pa.Table] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
 
@@ -153,7 +153,7 @@ class FakeBigQuery:
         number = len(self.loads)
         self.loads.append(job["configuration"]["load"] | {"jobId": job["jobReference"]["jobId"]})
         if number in self.failing:
-            job["status"]["errorResult"] = {"reason": "backendError", "message": "try again"}
+            job["status"]["errorResult"] = {"reason": self.failing[number], "message": "it failed"}
             return
         wanted = job["configuration"]["load"]
         assert wanted["sourceFormat"] == "PARQUET" and wanted["writeDisposition"] == "WRITE_TRUNCATE"
@@ -196,13 +196,20 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(404, {"error": {"code": 404, "message": f"Not found: {what}"}})
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
+        path, _, query = self.path.partition("?")
+        if found := re.search(r"/projects/([^/]+)/datasets/([^/]+)$", path):
+            name = f"{found[1]}.{found[2]}"
+            reference = {"projectId": found[1], "datasetId": found[2]}
+            held = {"datasetReference": reference, "location": "europe-west3"}
+            return self._answer(200, held) if name in self.fake.datasets else self._missing(f"Dataset {name}")
         if found := re.search(r"/projects/([^/]+)/datasets/([^/]+)/tables/([^/]+)$", path):
             held = self.fake.table(*found.groups())
             return self._answer(200, held) if held else self._missing(f"Table {'.'.join(found.groups())}")
         if found := re.search(r"/queries/([^/]+)$", path):
             return self._answer(200, self.fake.results(found[1]))
         if found := re.search(r"/jobs/([^/]+)$", path):
+            # A job outside the two multi-regions is found with its location alone.
+            assert "location=europe-west3" in query
             return self._answer(200, self.fake.jobs[found[1]])
         return self._missing(path)
 
