@@ -95,7 +95,7 @@ def restriction(source: Source, cut: str | None, column: str | None, type: str |
     kind = "TIMESTAMP" if column is None else (type or "").upper()
     form = "%Y-%m-%d" if kind == "DATE" else "%Y-%m-%d %H:%M:%S"
     zone = "+00:00" if kind == "TIMESTAMP" else ""
-    where = column or BY_ARRIVAL
+    where = f"`{column}`" if column else BY_ARRIVAL
     literals = [f"CAST('{moment.strftime(form)}{zone}' AS {kind})" for moment in (begin, end)]
     return f"{where} >= {literals[0]} AND {where} < {literals[1]}"
 

@@ -67,7 +67,7 @@ class FakeBigQuery:
         rows = self.tables[table].rows
         if not where:
             return rows.drop_columns([c for c in rows.column_names if c.startswith("_")])
-        form = r"(\w+) >= CAST\('([^']+)' AS (\w+)\) AND (\w+) < CAST\('([^']+)' AS (\w+)\)"
+        form = r"`?(\w+)`? >= CAST\('([^']+)' AS (\w+)\) AND `?(\w+)`? < CAST\('([^']+)' AS (\w+)\)"
         column, begin, kind, other, end, last = re.fullmatch(form, where).groups()
         assert (column, kind) == (other, last)
         assert kind in {"TIMESTAMP": ("us", "UTC"), "DATETIME": ("us",), "DATE": ("day",)}

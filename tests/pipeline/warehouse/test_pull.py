@@ -70,8 +70,8 @@ def test_streams_their_number_their_order_and_breaks_change_no_byte(fake: FakeBi
 def test_a_partition_is_a_condition_of_query_and_session_alike(fake: FakeBigQuery, tmp_path: Path):
     held = pulled(tmp_path / "to", source=f"{TABLE}$20260302")
     where = (
-        "event_time >= CAST('2026-03-02 00:00:00+00:00' AS TIMESTAMP) AND "
-        "event_time < CAST('2026-03-03 00:00:00+00:00' AS TIMESTAMP)"
+        "`event_time` >= CAST('2026-03-02 00:00:00+00:00' AS TIMESTAMP) AND "
+        "`event_time` < CAST('2026-03-03 00:00:00+00:00' AS TIMESTAMP)"
     )
     assert fake.queries[0]["query"].endswith(f" WHERE {where}")
     assert fake.sessions[0].read_session.read_options.row_restriction == where
