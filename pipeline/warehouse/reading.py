@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
-from google.cloud.bigquery import QueryJobConfig, ScalarQueryParameter
+from google.cloud.bigquery import QueryJobConfig
 from google.cloud.bigquery_storage_v1 import types
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -19,6 +20,8 @@ from pipeline.warehouse.source import Source, restriction
 
 # What a read session opens; a view or a table of another store it does not.
 _READABLE: Final = frozenset({"TABLE", "SNAPSHOT", "CLONE", "MATERIALIZED_VIEW"})
+# A cached answer would be of another time than asked for.
+_UNCACHED: Final = QueryJobConfig(use_query_cache=False)
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,14 @@ def find_rows(source: Source, snapshot: datetime, project: str | None) -> Rows:
     with asking(source.name):
         client = rest_client(project or source.project)
         if source.sql is not None:
-            job = client.query(source.sql, job_config=_at(snapshot))
+            sql = re.sub(r"@snapshot\b", _literal(snapshot), source.sql)
+            job = client.query(sql, job_config=_UNCACHED)
             records = job.result().total_rows
             return Rows(records, _path(job.destination), "", None, client.project)
         table = client.get_table(source.id)
         where = _where(source, table)
-        sql = f"SELECT COUNT(*) AS records FROM `{source.id}` FOR SYSTEM_TIME AS OF @snapshot"
-        counted = client.query(f"{sql} WHERE {where}" if where else sql, job_config=_at(snapshot)).result()
+        sql = f"SELECT COUNT(*) AS records FROM `{source.id}` FOR SYSTEM_TIME AS OF {_literal(snapshot)}"
+        counted = client.query(f"{sql} WHERE {where}" if where else sql, job_config=_UNCACHED).result()
         records = next(iter(counted))["records"]
         return Rows(records, _path(table), where, snapshot, client.project)
 
@@ -79,11 +83,9 @@ def answer(source: Source, project: str | None) -> list[dict[str, Any]]:
         return [dict(row.items()) for row in rows]
 
 
-def _at(snapshot: datetime) -> QueryJobConfig:
-    # A cached answer would be of another time than asked for.
-    return QueryJobConfig(
-        query_parameters=[ScalarQueryParameter("snapshot", "TIMESTAMP", snapshot)], use_query_cache=False
-    )
+def _literal(snapshot: datetime) -> str:
+    """The time as SQL has it: where a table's past is asked for, a parameter is not taken everywhere."""
+    return f"TIMESTAMP '{snapshot.isoformat(sep=' ')}'"
 
 
 def _path(table: Any) -> str:

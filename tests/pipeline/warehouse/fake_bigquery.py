@@ -143,7 +143,7 @@ class FakeBigQuery:
 
     def _answer(self, sql: str) -> pa.Table:
         counted = re.fullmatch(
-            r"SELECT COUNT\(\*\) AS records FROM `([^`]+)` FOR SYSTEM_TIME AS OF @snapshot(?: WHERE (.+))?", sql
+            r"SELECT COUNT\(\*\) AS records FROM `([^`]+)` FOR SYSTEM_TIME AS OF TIMESTAMP '[^']+'(?: WHERE (.+))?", sql
         )
         if counted is None:
             return self.answers[sql]

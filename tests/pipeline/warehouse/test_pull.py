@@ -47,8 +47,8 @@ def test_the_files_hold_each_row_once_with_their_counts(fake: FakeBigQuery, tmp_
 def test_the_query_and_the_session_ask_for_the_snapshot(fake: FakeBigQuery, tmp_path: Path):
     pulled(tmp_path / "to", "--streams", 3, "--project", "payer")
     asked = fake.queries[0]
-    assert asked["query"] == "SELECT COUNT(*) AS records FROM `lake.logs.turns` FOR SYSTEM_TIME AS OF @snapshot"
-    assert asked["queryParameters"][0]["parameterValue"] == {"value": "2026-03-12 00:00:00+00:00"}
+    at = "FOR SYSTEM_TIME AS OF TIMESTAMP '2026-03-12 00:00:00+00:00'"
+    assert asked["query"] == f"SELECT COUNT(*) AS records FROM `lake.logs.turns` {at}"
     assert asked["useQueryCache"] is False and asked["useLegacySql"] is False
     session = fake.sessions[0]
     assert session.parent == "projects/payer" and session.max_stream_count == 3
@@ -105,10 +105,11 @@ def test_a_run_over_pulled_files_is_the_run_over_the_log(fake: FakeBigQuery, tmp
 def test_a_query_is_read_from_where_its_answer_lies(fake: FakeBigQuery, tmp_path: Path, synthetic_turns: pa.Table):
     sql = "SELECT * FROM `lake.logs.raw` FOR SYSTEM_TIME AS OF @snapshot"
     (tmp_path / "q.sql").write_text(f"{sql};\n")
-    fake.answers[sql] = synthetic_turns.slice(0, 60)
+    asked = "SELECT * FROM `lake.logs.raw` FOR SYSTEM_TIME AS OF TIMESTAMP '2026-03-12 00:00:00+00:00'"
+    fake.answers[asked] = synthetic_turns.slice(0, 60)
     source = f"bq+query:{tmp_path / 'q.sql'}"
     held = pulled(tmp_path / "to", source=source)
-    assert fake.queries[0]["query"] == sql and fake.queries[0]["queryParameters"][0]["name"] == "snapshot"
+    assert fake.queries[0]["query"] == asked
     session = fake.sessions[0].read_session
     assert session.table == "projects/lake/datasets/_answers/tables/1" and not session.read_options.row_restriction
     assert "snapshot_time" not in session.table_modifiers
