@@ -7,7 +7,7 @@ OUT    ?= out/quality.json
 STAMP   = $(VENV)/.installed
 
 .PHONY: demo docs install test test-all lint types lock golden bench-quality bench-loop bench-ablation bench-audit bench-memory \
-        bench-speed bench-dedup bench-privacy crash clean
+        bench-speed bench-dedup bench-privacy crash clean airflow test-airflow lock-airflow
 
 # Two commands are enough to see it: `make demo`, `make test`.
 demo: install
@@ -30,6 +30,29 @@ test-all: install
 # The command, killed at 200 random moments: an hour or so.
 crash: install
 	KILLS=200 $(BIN)/python -m pytest -n 0 tests/crash
+
+# Airflow in an environment and a home of its own, .airflow/: its versions do not go with Beam's.
+AIRFLOW     = .airflow/venv/bin
+AIRFLOW_ENV = set -a; . dags/airflow.env; AIRFLOW_HOME=$(CURDIR)/.airflow/home; \
+              AIRFLOW__CORE__DAGS_FOLDER=$(CURDIR)/dags; set +a;
+
+airflow: .airflow/.installed
+
+.airflow/.installed: dags/requirements.lock dags/airflow.env
+	test -x $(AIRFLOW)/python || $(PYTHON) -m venv .airflow/venv
+	$(AIRFLOW)/python -m pip install --quiet --disable-pip-version-check --requirement dags/requirements.lock
+	$(AIRFLOW_ENV) $(AIRFLOW)/airflow db migrate
+	$(AIRFLOW_ENV) $(AIRFLOW)/airflow pools set afterword 1 "work area of afterword"
+	touch $@
+
+# The DAGs run the command of .venv, in a home of their own below pytest's temporary folder.
+test-airflow: airflow install
+	AFTERWORD_PYTHON=$(CURDIR)/$(BIN)/python $(AIRFLOW)/python -m pytest -n 2 --dist worksteal --confcutdir tests/dags tests/dags
+
+# As `make lock`, for Airflow.
+lock-airflow:
+	uv pip compile --universal --python-version 3.10 --no-emit-index-url --no-annotate --no-header --quiet \
+	    --output-file dags/requirements.lock dags/requirements.in
 
 lint: install
 	$(BIN)/ruff check .
@@ -78,4 +101,4 @@ bench-dedup: install
 	$(BIN)/python -m bench.duplicate_cost --data $(DATA) --out out/duplicate_cost.json
 
 clean:
-	rm -rf $(VENV) out build dist *.egg-info
+	rm -rf $(VENV) .airflow out build dist *.egg-info

@@ -1,47 +1,80 @@
-"""Daily release: yesterday's logs to a verified release, by the command `afterword` in its own environment.
+"""Daily: the day's log to a verified release of training shards, a task a stage, by the command `afterword`.
 
-Airflow lives in an environment of its own; this file imports nothing of ours and only calls the command. Set the
-Airflow variables (or their environment forms, AIRFLOW_VAR_AFTERWORD_...):
+    ready -> ingest -> signals -> train -> label -> curate -> release -> report
 
-    afterword_bin     path of the command, e.g. /srv/afterword/.venv/bin/afterword
-    afterword_input   folder or glob; DAY stands for the day, e.g. gs://logs/dt=DAY/*.jsonl.gz
-    afterword_format  reader, default canonical
-    afterword_out     output folder
-    afterword_args    further arguments, e.g. --config /srv/afterword/run.toml -- --runner=FnApiRunner
+- **ready** waits until the day's log is complete (`afterword ready`; exit code 8 = not yet), without a worker's slot.
+- **release** checks the gates first. One that fails on the whole ends it (exit code 4), is told by an alert, and is not
+  retried; CURRENT stays. On success the asset `afterword_release` gets an event with `release_id`, `folder`,
+  `interval_start`, `interval_end`, `current` (false for a backfill behind CURRENT) and `quarantined`.
+- **report** proves the release from its files, says what changed since the day before, and alerts of quarantined
+  domains. The closing table is in the log of **release**.
 
-A retried or back-filled day gives the same release again; CURRENT never moves back to an earlier day.
+Airflow lives in an environment of its own; this file imports nothing of ours and only calls the command. The data
+interval is the log's day. The same day again gives the same bytes, and CURRENT never moves back to an earlier day.
+
+Airflow variables (or the environment, `AIRFLOW_VAR_AFTERWORD_INPUT` and so on):
+
+| variable | default | what |
+|---|---|---|
+| `afterword_input` | | file, folder or glob of a day's log; `DAY` stands for the day: `gs://logs/dt=DAY/*.jsonl.gz` |
+| `afterword_out` | | output folder |
+| `afterword_format` | `canonical` | reader |
+| `afterword_bin` | `afterword` | the command in its environment; may have several words |
+| `afterword_config` | | TOML file for `--config` |
+| `afterword_set` | | settings, with spaces between: `curate.min_users=3 gates.max_defect_share=0.8` |
+| `afterword_gold` | | labels of people for `--gold`, with spaces between |
+| `afterword_beam` | | runner and its options: `--runner=FnApiRunner` |
+| `afterword_ready` | | further arguments of `afterword ready`, `DAY` stands for the day; `off` = do not wait |
+| `afterword_models` | | models to judge with (`train.from`); without it each day fits its own. The weekly DAG sets it |
+| `afterword_alert_url` | | webhook that alerts are sent to as JSON; without it they are in the task's log alone |
+
+The param `set` holds settings of one run, which go before those of the variable.
+
+The stages of all days share `<out>/stages`, so all tasks take the one slot of the pool `afterword`
+(`airflow pools set afterword 1 "work area of afterword"`), and a task that finds another day's tables there runs the
+stages before it again. Any task of any day can be cleared.
 """
 
 from __future__ import annotations
 
+import os
 from datetime import datetime, timedelta, timezone
 
-from airflow.providers.standard.operators.bash import BashOperator
-from airflow.sdk import DAG
-from airflow.timetables.interval import CronDataIntervalTimetable
+from afterword_alerts import on_failure
+from afterword_operators import ReadySensor, ReportOperator, StageOperator
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, chain
 
-_RUN = """
-set -euo pipefail
-exec "{{ var.value.afterword_bin }}" run \
-  --input "{{ var.value.afterword_input | replace('DAY', ds) }}" \
-  --format "{{ var.value.get('afterword_format', 'canonical') }}" \
-  --out "{{ var.value.afterword_out }}" \
-  --set release.interval_start="{{ data_interval_start.isoformat() }}" \
-  --set release.interval_end="{{ data_interval_end.isoformat() }}" \
-  {{ var.value.get('afterword_args', '') }}
-"""
+POOL = os.environ.get("AFTERWORD_POOL", "afterword")
 
 with DAG(
     dag_id="afterword_daily",
-    description="Dialog logs of a day to a verified release of training shards",
+    description="A day's dialog log to a verified release of training shards",
     # Airflow 3's plain "@daily" has intervals of no length; a release needs the day's two ends.
     schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
-    start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),  # noqa: UP017 - Airflow's workers may run an older Python
+    # So early that any log can be backfilled.
+    start_date=datetime(2000, 1, 1, tzinfo=timezone.utc),  # noqa: UP017 - Airflow's workers may run an older Python
     catchup=False,
-    # Days share the output folder's work area.
+    # A day's parent is the release of the day before.
     max_active_runs=1,
-    default_args={"retries": 2, "retry_delay": timedelta(minutes=10)},
+    default_args={
+        "pool": POOL,
+        "retries": 2,
+        "retry_delay": timedelta(minutes=10),
+        "on_failure_callback": on_failure,
+    },
+    params={"set": Param([], type="array", items={"type": "string"}, description="section.key=value, one a line")},
     tags=["afterword"],
     doc_md=__doc__,
 ):
-    BashOperator(task_id="run", bash_command=_RUN)
+    ready = ReadySensor(
+        task_id="ready",
+        mode="reschedule",
+        poke_interval=timedelta(minutes=10),
+        timeout=timedelta(hours=20),
+        # It reads no work area, and must not keep others from it.
+        pool="default_pool",
+    )
+    stages = [StageOperator(task_id=stage, stage=stage) for stage in ("ingest", "signals", "train", "label", "curate")]
+    release = StageOperator(task_id="release", stage="release", outlets=[Asset("afterword_release")])
+    report = ReportOperator(task_id="report", of="release")
+    chain(ready, *stages, release, report)

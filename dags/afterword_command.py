@@ -1,0 +1,211 @@
+"""The command `afterword` as a process: its arguments from Airflow's variables, its output, what its exit codes mean.
+
+Imports neither Airflow nor anything of ours, and keeps to what Python 3.10 has, which Airflow's workers may run.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import IO
+
+# Stands for the day, as 2026-03-01, in paths that a variable names.
+DAY = "DAY"
+NOT_READY = 8
+# The same again gives the same: a wrong option, unusable input, a failed gate, a release or stages that do not hold.
+FINAL = frozenset({2, 3, 4, 5, 7})
+# Lines kept of what the command said last, for the error; the task's log has all of them.
+_TAIL = 40
+_GRACE_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the variables say.
+
+    Attributes
+    ----------
+    bin : list of str
+        The command itself, in the environment that it is installed in.
+    input, format, out : str
+        As the command takes them; `input` may hold DAY.
+    options : list of str
+        Arguments of every stage: `--config` and `--set`.
+    ingest : list of str
+        Arguments of stage ingest alone: `--gold`.
+    ready : list of str or None
+        Further arguments of `afterword ready`, which may hold DAY; None = do not wait for the log.
+    beam : list of str
+        The runner and its options.
+    """
+
+    bin: list[str]
+    input: str
+    format: str
+    out: str
+    options: list[str] = field(default_factory=list)
+    ingest: list[str] = field(default_factory=list)
+    ready: list[str] | None = field(default_factory=list)
+    beam: list[str] = field(default_factory=list)
+
+    @staticmethod
+    def read(variable: Callable[[str], str], sets: Sequence[str] = ()) -> Settings:
+        """Settings of a run.
+
+        Parameters
+        ----------
+        variable : callable
+            Value of the variable `afterword_<name>`, empty where there is none.
+        sets : sequence of str
+            `section.key=value` of this run alone; of a key that is set twice the last holds, and these come last.
+
+        Raises
+        ------
+        ValueError
+            If a variable that is needed is missing.
+        """
+        for name in ("input", "out"):
+            if not variable(name):
+                raise ValueError(f"the Airflow variable afterword_{name} is not set; see the DAG's documentation")
+        options = ["--config", variable("config")] if variable("config") else []
+        models = [f"train.from={variable('models')}"] if variable("models") else []
+        for setting in [*shlex.split(variable("set")), *models, *sets]:
+            options += ["--set", setting]
+        gold = [part for path in shlex.split(variable("gold")) for part in ("--gold", path)]
+        ready = variable("ready")
+        return Settings(
+            bin=shlex.split(variable("bin") or "afterword"),
+            input=variable("input"),
+            format=variable("format") or "canonical",
+            out=variable("out").rstrip("/") or "/",
+            options=options,
+            ingest=gold,
+            ready=None if ready == "off" else shlex.split(ready),
+            beam=shlex.split(variable("beam")),
+        )
+
+    def wait(self, start: datetime) -> list[str]:
+        """The command that looks whether the day's log is complete."""
+        more = [argument.replace(DAY, day(start)) for argument in self.ready or []]
+        return [*self.bin, "ready", *self._reads(start), *more]
+
+    def stage(self, stage: str, start: datetime, end: datetime) -> list[str]:
+        """The command of a stage, for the log of an interval.
+
+        Stage release is called through the main job, which also writes the run's record (`<out>/runs/`), sends its
+        events, and prints the closing table.
+        """
+        words = ["run", "--from", "release"] if stage == "release" else [stage]
+        reads = [*self._reads(start), *self.ingest] if stage == "ingest" else []
+        interval = [f"release.interval_start={start.isoformat()}", f"release.interval_end={end.isoformat()}"]
+        sets = [part for setting in interval for part in ("--set", setting)]
+        beam = ["--", *self.beam] if self.beam else []
+        return [*self.bin, *words, *reads, "--out", self.out, *self.options, *sets, *beam]
+
+    def _reads(self, start: datetime) -> list[str]:
+        return ["--input", self.input.replace(DAY, day(start)), "--format", self.format]
+
+
+def day(moment: datetime) -> str:
+    """The day of a moment, as DAY stands for it."""
+    return moment.strftime("%Y-%m-%d")
+
+
+@dataclass(frozen=True)
+class Done:
+    """How the command ended, and the last lines of its output."""
+
+    code: int
+    output: list[str]
+    errors: list[str]
+
+    @property
+    def said(self) -> str:
+        """The command's own error, without lines of progress before it."""
+        at = [i for i, line in enumerate(self.errors) if line.startswith("afterword: ")]
+        lines = self.errors[at[-1] :] if at else self.errors[-5:]
+        return "\n".join(lines) or f"it ended with exit code {self.code} and said nothing"
+
+
+class Process:
+    """One call of the command, which can be stopped from another thread or a signal handler."""
+
+    def __init__(self) -> None:
+        self._running: subprocess.Popen[str] | None = None
+
+    def run(self, command: Sequence[str], tell: Callable[[str], None]) -> Done:
+        """Run to the end; every line goes to `tell` as it comes.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such command.
+        """
+        output: deque[str] = deque(maxlen=_TAIL)
+        errors: deque[str] = deque(maxlen=_TAIL)
+        # A group of its own, so that the workers of a runner are stopped with it.
+        with subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=_environment(),
+            start_new_session=True,
+        ) as running:
+            self._running = running
+            readers = [
+                threading.Thread(target=_pass_on, args=(running.stdout, output, tell), daemon=True),
+                threading.Thread(target=_pass_on, args=(running.stderr, errors, tell), daemon=True),
+            ]
+            for reader in readers:
+                reader.start()
+            try:
+                code = running.wait()
+            except BaseException:
+                self.stop()
+                raise
+            finally:
+                for reader in readers:
+                    reader.join(_GRACE_SECONDS)
+                self._running = None
+        return Done(code, list(output), list(errors))
+
+    def stop(self) -> None:
+        """End it and what it started: asked first, then killed."""
+        running = self._running
+        if running is None or running.poll() is not None:
+            return
+        _signal(running.pid, signal.SIGTERM)
+        try:
+            running.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            _signal(running.pid, signal.SIGKILL)
+
+
+def _signal(group: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
+def _pass_on(stream: IO[str] | None, lines: deque[str], tell: Callable[[str], None]) -> None:
+    for line in stream or ():
+        text = line.rstrip("\n")
+        lines.append(text)
+        if text.strip():
+            tell(text)
+
+
+def _environment() -> dict[str, str]:
+    """The worker's, without what belongs to its own Python, and without Airflow's settings and secrets."""
+    own = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    return {k: v for k, v in os.environ.items() if k not in own and not k.startswith(("AIRFLOW", "_AIRFLOW"))}

@@ -1,0 +1,138 @@
+"""The parts of the DAGs that need no Airflow: the command's arguments, its process, and whose day a work area holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+pytest.importorskip("fsspec")
+from afterword_area import STAGES, carry, missing
+from afterword_command import Process, Settings
+
+START, END = (datetime(2026, 3, day, tzinfo=timezone.utc) for day in (1, 2))  # noqa: UP017 - as the DAGs, for older Pythons
+INTERVAL = [
+    *("--set", "release.interval_start=2026-03-01T00:00:00+00:00"),
+    *("--set", "release.interval_end=2026-03-02T00:00:00+00:00"),
+]
+
+
+def settings(sets=(), **variables: str) -> Settings:
+    held = {"input": "logs/dt=DAY/*.gz", "out": "gs://b/out/"} | variables
+    return Settings.read(lambda name: held.get(name, ""), sets)
+
+
+def test_variables_become_the_arguments_of_each_stage():
+    held = settings(
+        ["c.d=2", "e.f=x y"],
+        bin="/srv/bin/afterword",
+        format="dstc",
+        config="/run.toml",
+        set="a.b=1",
+        gold="g1 g2",
+        beam="--runner=FnApiRunner",
+        models="/m/models.json",
+        ready="--expect 's/DAY.json'",
+    )
+    common = [
+        *("--out", "gs://b/out", "--config", "/run.toml", "--set", "a.b=1", "--set", "train.from=/m/models.json"),
+        *("--set", "c.d=2", "--set", "e.f=x y", *INTERVAL, "--", "--runner=FnApiRunner"),
+    ]
+    reads = ["--input", "logs/dt=2026-03-01/*.gz", "--format", "dstc"]
+    ingest = ["/srv/bin/afterword", "ingest", *reads, "--gold", "g1", "--gold", "g2", *common]
+    assert held.stage("ingest", START, END) == ingest
+    assert held.stage("curate", START, END) == ["/srv/bin/afterword", "curate", *common]
+    assert held.stage("release", START, END) == ["/srv/bin/afterword", "run", "--from", "release", *common]
+    assert held.wait(START) == ["/srv/bin/afterword", "ready", *reads, "--expect", "s/2026-03-01.json"]
+
+
+def test_without_models_each_day_fits_its_own_and_defaults_hold():
+    held = settings()
+    assert held.stage("train", START, END) == ["afterword", "train", "--out", "gs://b/out", *INTERVAL]
+    assert held.ready == [] and settings(ready="off").ready is None
+
+
+@pytest.mark.parametrize("name", ["input", "out"])
+def test_a_variable_that_is_needed_and_missing_is_named(name):
+    with pytest.raises(ValueError, match=f"afterword_{name} is not set"):
+        settings(**{name: ""})
+
+
+def test_a_process_tells_its_lines_and_ends_with_its_own_words(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_VAR_SECRET", "s")
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    code = """
+import os, sys
+print([k for k in os.environ if k.startswith("AIRFLOW") or k == "PYTHONPATH"])
+print("signals: started", file=sys.stderr)
+print("afterword: gate x: does not hold", file=sys.stderr)
+sys.exit(4)
+"""
+    told: list[str] = []
+    done = Process().run([sys.executable, "-c", code], told.append)
+    assert (done.code, done.output, done.said) == (4, ["[]"], "afterword: gate x: does not hold")
+    assert sorted(told) == ["[]", "afterword: gate x: does not hold", "signals: started"]
+
+
+def test_a_process_that_is_stopped_takes_what_it_started_with_it(tmp_path: Path):
+    ticks = tmp_path / "ticks"
+    ticks.touch()
+    process = Process()
+    Timer(0.5, process.stop).start()
+    begun = time.monotonic()
+    loop = f"(while true; do echo . >> {shlex.quote(str(ticks))}; sleep 0.05; done) & wait"
+    done = process.run(["/bin/sh", "-c", loop], lambda _: None)
+    assert done.code < 0 and time.monotonic() - begun < 15
+    size = ticks.stat().st_size
+    time.sleep(0.3)
+    assert 0 < size == ticks.stat().st_size
+
+
+def stages(out: Path, upto: str, start: str = "2026-03-01T00:00:00Z", end: str = "2026-03-02T00:00:00+00:00") -> None:
+    """Markers of the stages up to one, each made from the one before."""
+    made_from: dict[str, str] = {}
+    for stage in STAGES[: STAGES.index(upto) + 1]:
+        folder = out / "stages" / stage
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "options.json").write_text(json.dumps({"release": {"interval_start": start, "interval_end": end}}))
+        marker = json.dumps({"stage": stage, "upstream": made_from, "at": start})
+        (folder / "stage.json").write_text(marker)
+        made_from = {stage: hashlib.sha256(marker.encode()).hexdigest()}
+
+
+def test_stages_of_the_interval_are_held(tmp_path: Path):
+    stages(tmp_path, "label")
+    assert missing(str(tmp_path), "label", START, END) == []
+    assert missing(str(tmp_path), "release", START, END) == ["curate"]
+    assert missing(str(tmp_path / "empty"), "signals", START, END) == ["ingest"]
+    assert missing(str(tmp_path / "empty"), "ingest", START, END) == []
+
+
+def test_stages_of_another_day_without_a_marker_or_of_another_run_are_not(tmp_path: Path):
+    stages(tmp_path, "curate")
+    stages(tmp_path, "ingest", "2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z")
+    assert missing(str(tmp_path), "train", START, END) == ["ingest", "signals"]
+    stages(tmp_path, "curate")
+    (tmp_path / "stages" / "label" / "stage.json").unlink()
+    assert missing(str(tmp_path), "release", START, END) == ["label", "curate"]
+    stages(tmp_path, "curate")
+    # Ingest was run again for this day, and signals is still of the run before.
+    (tmp_path / "stages" / "ingest" / "stage.json").write_text(json.dumps({"upstream": {}, "at": "again"}))
+    assert missing(str(tmp_path), "label", START, END) == ["signals", "train"]
+
+
+def test_what_is_carried_over_is_what_is_there_now(tmp_path: Path):
+    (tmp_path / "a" / "gold" / "deep").mkdir(parents=True)
+    (tmp_path / "a" / "gold" / "deep" / "x").write_bytes(b"1")
+    (tmp_path / "b" / "gold").mkdir(parents=True)
+    (tmp_path / "b" / "gold" / "old").write_bytes(b"0")
+    assert carry(str(tmp_path / "a"), str(tmp_path / "b"), ("gold", "tombstones")) == 1
+    held = {str(p.relative_to(tmp_path / "b")): p.read_bytes() for p in (tmp_path / "b").rglob("*") if p.is_file()}
+    assert held == {"gold/deep/x": b"1"}
