@@ -54,12 +54,14 @@ with DAG(
     # So early that any log can be backfilled.
     start_date=datetime(2000, 1, 1, tzinfo=timezone.utc),  # noqa: UP017 - Airflow's workers may run an older Python
     catchup=False,
-    # A day's parent is the release of the day before.
+    # A day's parent is the release of the day before. Airflow does not hold backfills to this number.
     max_active_runs=1,
     default_args={
         "pool": POOL,
         "retries": 2,
         "retry_delay": timedelta(minutes=10),
+        # A run that was begun is finished before the next one takes the work area.
+        "weight_rule": "upstream",
         "on_failure_callback": on_failure,
     },
     params={"set": Param([], type="array", items={"type": "string"}, description="section.key=value, one a line")},

@@ -39,6 +39,8 @@ with DAG(
         "pool": os.environ.get("AFTERWORD_POOL", "afterword"),
         "retries": 2,
         "retry_delay": timedelta(minutes=10),
+        # A run that was begun is finished before the next one takes the work area.
+        "weight_rule": "upstream",
         "on_failure_callback": on_failure,
     },
     params={"set": Param([], type="array", items={"type": "string"}, description="section.key=value, one a line")},

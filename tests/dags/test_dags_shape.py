@@ -59,6 +59,11 @@ def test_the_interval_of_a_daily_run_is_its_day(dags):
     assert (str(found.start)[:16], str(found.end)[:16]) == ("2026-03-01 00:00", "2026-03-02 00:00")
 
 
+def test_later_tasks_go_first_so_that_a_day_is_finished_before_another_is_begun(dags):
+    rules = {task.weight_rule for dag in dags.dags.values() for task in dag.tasks}
+    assert {getattr(rule, "value", rule) for rule in rules} == {"upstream"}
+
+
 def test_followers_have_an_asset_for_releases_and_one_for_models(dags):
     outlets = {
         (dag_id, task.task_id): [asset.name for asset in task.outlets]
