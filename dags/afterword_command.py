@@ -24,7 +24,9 @@ NOT_READY = 8
 FINAL = frozenset({2, 3, 4, 5, 7})
 # Lines kept of what the command said last, for the error; the task's log has all of them.
 _TAIL = 40
-_GRACE_SECONDS = 20.0
+# Airflow kills a task that has not ended 5 seconds after it was told to.
+_GRACE_SECONDS = 3.0
+_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ class Process:
             for reader in readers:
                 reader.start()
             try:
-                code = running.wait()
+                code = _wait(running)
             except BaseException:
                 self.stop()
                 raise
@@ -190,6 +192,13 @@ class Process:
             running.wait(_GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             _signal(running.pid, signal.SIGKILL)
+
+
+def _wait(running: subprocess.Popen[str]) -> int:
+    """Wait with looks in between: a signal handler that stops the process has to be able to wait as well."""
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            return running.wait(_LOOK_SECONDS)
 
 
 def _signal(group: int, number: int) -> None:
