@@ -131,10 +131,9 @@ class Done:
 
     @property
     def said(self) -> str:
-        """The command's own error, without lines of progress before it."""
+        """The command's own error. Other output is not passed on: a traceback may quote a log, and with it a user."""
         at = [i for i, line in enumerate(self.errors) if line.startswith("afterword: ")]
-        lines = self.errors[at[-1] :] if at else self.errors[-5:]
-        return "\n".join(lines) or f"it ended with exit code {self.code} and said nothing"
+        return "\n".join(self.errors[at[-1] :]) if at else "no words of its own; the task's log has its output"
 
 
 class Process:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("fsspec")
-from afterword_area import STAGES, carry, missing
+from afterword_area import STAGES, StoreError, carry, missing
 from afterword_command import Process, Settings
 
 START, END = (datetime(2026, 3, day, tzinfo=timezone.utc) for day in (1, 2))  # noqa: UP017 - as the DAGs, for older Pythons
@@ -81,6 +81,13 @@ sys.exit(4)
     assert sorted(told) == ["[]", "afterword: gate x: does not hold", "signals: started"]
 
 
+def test_a_traceback_that_quotes_a_log_is_in_the_task_log_alone():
+    told: list[str] = []
+    done = Process().run([sys.executable, "-c", "raise KeyError('call my mother')"], told.append)
+    assert done.code == 1 and "call my mother" in told[-1]
+    assert done.said == "no words of its own; the task's log has its output"
+
+
 @pytest.mark.parametrize("trap", ["", "trap '' TERM;"])
 def test_a_process_that_a_signal_handler_stops_takes_what_it_started_with_it(tmp_path: Path, trap: str):
     ticks = tmp_path / "ticks"
@@ -132,6 +139,24 @@ def test_stages_of_another_day_without_a_marker_or_of_another_run_are_not(tmp_pa
     # Ingest was run again for this day, and signals is still of the run before.
     (tmp_path / "stages" / "ingest" / "stage.json").write_text(json.dumps({"upstream": {}, "at": "again"}))
     assert missing(str(tmp_path), "label", START, END) == ["signals", "train"]
+
+
+def test_object_stores_are_read_and_written_as_folders_are():
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    store.pipe_file("/bucket/out/gold/x", b"1")
+    options = {"release": {"interval_start": START.isoformat(), "interval_end": END.isoformat()}}
+    store.pipe_file("/bucket/out/stages/ingest/options.json", json.dumps(options).encode())
+    store.pipe_file("/bucket/out/stages/ingest/stage.json", b'{"upstream": {}}')
+    assert missing("memory://bucket/out", "train", START, END) == ["signals"]
+    assert carry("memory://bucket/out", "memory://bucket/out/training/w", ("gold", "tombstones")) == 1
+    assert store.cat_file("/bucket/out/training/w/gold/x") == b"1"
+
+
+def test_a_store_without_its_library_says_what_to_install():
+    with pytest.raises(StoreError, match=r"nothing://b/stages/ingest/stage\.json: cannot be read.*install gcsfs"):
+        missing("nothing://b", "signals", START, END)
 
 
 def test_what_is_carried_over_is_what_is_there_now(tmp_path: Path):
