@@ -7,7 +7,7 @@ OUT    ?= out/quality.json
 STAMP   = $(VENV)/.installed
 
 .PHONY: demo docs install test test-all lint types lock golden bench-quality bench-loop bench-ablation bench-audit bench-memory \
-        bench-speed bench-dedup bench-privacy crash clean airflow test-airflow lock-airflow
+        bench-speed bench-dedup bench-privacy crash clean airflow test-airflow lock-airflow spark test-spark
 
 # Two commands are enough to see it: `make demo`, `make test`.
 demo: install
@@ -22,10 +22,23 @@ $(STAMP): requirements.lock pyproject.toml
 	touch $@
 
 test: install
-	$(BIN)/python -m pytest -n 2 -m "not long"
+	$(BIN)/python -m pytest -n 2 -m "not long and not spark"
 
 test-all: install
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -m "not spark"
+
+# Wants a JDK 17 and Maven; keeps what it has until spark/pom.xml changes.
+spark: .spark/.fetched
+
+.spark/.fetched: spark/pom.xml
+	rm -rf .spark/jars .spark/.fetched
+	mvn --batch-mode --quiet --file spark/pom.xml \
+	    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory=$(CURDIR)/.spark/new
+	mv .spark/new .spark/jars
+	touch $@
+
+test-spark: install spark
+	$(BIN)/python -m pytest -n 0 -m spark tests/spark
 
 # The command, killed at 200 random moments: an hour or so.
 crash: install
