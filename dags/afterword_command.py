@@ -78,7 +78,7 @@ class Settings:
             if not variable(name):
                 raise ValueError(f"the Airflow variable afterword_{name} is not set; see the DAG's documentation")
         options = ["--config", variable("config")] if variable("config") else []
-        models = [f"train.from={variable('models')}"] if variable("models") else []
+        models = [f"models.file={variable('models')}"] if variable("models") else []
         for setting in [*shlex.split(variable("set")), *models, *sets]:
             options += ["--set", setting]
         gold = [part for path in shlex.split(variable("gold")) for part in ("--gold", path)]

@@ -25,7 +25,7 @@ Airflow variables (or the environment, `AIRFLOW_VAR_AFTERWORD_INPUT` and so on):
 | `afterword_gold` | | labels of people for `--gold`, with spaces between |
 | `afterword_beam` | | runner and its options: `--runner=FnApiRunner` |
 | `afterword_ready` | | further arguments of `afterword ready`, `DAY` stands for the day; `off` = do not wait |
-| `afterword_models` | | models to judge with (`train.from`); without it each day fits its own. The weekly DAG sets it |
+| `afterword_models` | | models to judge with (`models.file`), set by the weekly DAG; without it each day fits its own |
 | `afterword_alert_url` | | webhook that alerts are sent to as JSON; without it they are in the task's log alone |
 
 The param `set` holds settings of one run, which go before those of the variable.

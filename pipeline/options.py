@@ -17,7 +17,14 @@ from pipeline.ontology.options import OntologyOptions
 from pipeline.privacy.options import PrivacyOptions
 
 # Options that name a file; its content is a part of a release's identity.
-_FILES: Final = ("ontology.file", "filters.incidents", "filters.file", "filters.opt_out", "curate.training_set")
+_FILES: Final = (
+    "ontology.file",
+    "filters.incidents",
+    "filters.file",
+    "filters.opt_out",
+    "models.file",
+    "curate.training_set",
+)
 
 
 @dataclass(frozen=True)
@@ -204,6 +211,21 @@ class ForgetOptions:
 
 
 @dataclass(frozen=True)
+class ModelsOptions:
+    """Models that were fitted before.
+
+    Attributes
+    ----------
+    file : str or None
+        A `models.json`, or the output folder of a run whose models are meant. Stage train takes them as they are, and
+        fits none: a day's log is judged by the models of the week. Sections `sample`, `chain` and `train` have no say
+        then. Users whom they were fitted on are judged out of fold, as ever.
+    """
+
+    file: str | None = None
+
+
+@dataclass(frozen=True)
 class Config:
     """All sections."""
 
@@ -217,6 +239,7 @@ class Config:
     sample: SampleOptions = field(default_factory=SampleOptions)
     chain: ChainOptions = field(default_factory=ChainOptions)
     train: TrainOptions = field(default_factory=TrainOptions)
+    models: ModelsOptions = field(default_factory=ModelsOptions)
     curate: CurateOptions = field(default_factory=CurateOptions)
     gates: GatesOptions = field(default_factory=GatesOptions)
     release: ReleaseOptions = field(default_factory=ReleaseOptions)

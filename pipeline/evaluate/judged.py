@@ -164,6 +164,9 @@ def _fitted(workspace: Workspace, labelled: pa.Array) -> pa.Array:
     """Labelled turns that the models of the stages were fitted on: not those kept to prove the thresholds."""
     facts = workspace.facts("train")
     rows = workspace.read("train", "rows", SIGNALS, ["turn_id", "session_id", "event_time"])
+    if not rows.num_rows:
+        # They were fitted elsewhere, on turns that are not known here.
+        return pa.array([], pa.string())
     gold = labels(workspace, audited(workspace, frozenset(f["uri"] for f in facts["gold"]["inputs"])))
     early = earlier_rows(rows, wrong_gold(rows, gold), facts["config"]["train"]["certify_share"])
     ids = flat(rows["turn_id"]).filter(pa.array(early))

@@ -1,4 +1,7 @@
-"""Stage train: sample whole sessions and count reformulations with Beam, then fit the models in this one process."""
+"""Stage train: sample whole sessions and count reformulations with Beam, then fit the models in this one process.
+
+Where `models.file` names models that were fitted before, they are taken as they are.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,13 @@ from models.certify import Threshold
 from models.chain import Chain
 from models.chain_fit import fit_chain
 from models.correction import DECIMALS
-from models.store import dumps
+from models.fitted import Models
+from models.store import ModelFileError, dumps, loads
 from models.thresholds import Thresholds
 from models.training import train
 from models.training_table import certified_from, wrong_gold
 from pipeline import storage, tally
-from pipeline.errors import InputError
+from pipeline.errors import ConfigError, InputError
 from pipeline.gold import GoldFiles, merged, of_folder
 from pipeline.jobs.beside import under_names_now
 from pipeline.jobs.context import Context, numbers
@@ -37,51 +41,90 @@ EDGES_FILE = "edges.parquet"
 
 
 def run(context: Context) -> None:
-    """Fit the models and write them.
+    """Fit the models, or take those that were fitted before, and write them.
 
     Raises
     ------
+    ConfigError
+        If `models.file` is no model file of this version.
     InputError
         If the rows cannot give a model.
     """
+    taken = _taken(context.config.models.file)
     workspace = context.workspace
     workspace.begin("train")
-    _sample(context)
     held = audited(workspace)
-    gold = labels(workspace, held)
-    told = {"inputs": held.inputs, "labels": held.table.num_rows, "unknown": tell_unknown(context, held)}
     if held.table.num_rows:
         # As they were when it was learned from them: stage label takes a reviewer's word from here.
         write_bucket(workspace.table("train", "gold"), 0, held.table, GOLD)
-    rows = workspace.read("train", "rows", SIGNALS)
+    models = taken or _fit(context, labels(workspace, held))
+    _finish(context, models, held)
+
+
+def _taken(path: str | None) -> Models | None:
+    """Models that were fitted before; None where none are named.
+
+    Raises
+    ------
+    ConfigError
+        If they cannot be read.
+    """
+    if path is None:
+        return None
+    file = model_file(path)
+    try:
+        return loads(storage.read_bytes(file))
+    except (OSError, ModelFileError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"models.file {path}: {file} cannot be read as models of this version ({error}). Give a models.json, or "
+            "the output folder of a run that stage train has ended in; nothing was begun"
+        ) from None
+
+
+def model_file(path: str) -> str:
+    """The models.json that a path means: itself, or that of the run whose output folder it is."""
+    return path if path.endswith(".json") else storage.join(path, "stages", "train", MODEL_FILE)
+
+
+def _fit(context: Context, gold: pa.Table) -> Models:
+    """Fit the models on a sample of whole sessions."""
+    _sample(context)
+    rows = context.workspace.read("train", "rows", SIGNALS)
     order = [(name, way) for name, way in ORDER if name in rows.column_names]
     rows = rows.sort_by(order).combine_chunks()
     chain = _chain(context, rows, gold)
     said = _said(context, rows) if context.config.train.reads_words else None
     tally.say(f"fitting on {rows.num_rows:,} rows")
     try:
-        models = train(rows, gold, context.config.train, chain, said)
+        return train(rows, gold, context.config.train, chain, said)
     except TrainingError as error:
         raise InputError(
             f"{rows.num_rows:,} turns of {len(rows['subject_id'].unique()):,} users cannot train a model: {error}. "
             "The last release stays current"
         ) from None
+
+
+def _finish(context: Context, models: Models, held: GoldFiles) -> None:
+    """Write the models, and what of them the manifest tells."""
+    workspace, resolved = context.workspace, context.config.resolved()
     data = dumps(models)
-    path = storage.join(workspace.stage("train"), MODEL_FILE)
-    storage.write_bytes(path, data)
-    resolved = context.config.resolved()
+    storage.write_bytes(storage.join(workspace.stage("train"), MODEL_FILE), data)
+    chain = models.chain
+    counted = {"chain_starts": len(chain.starts), "chain_readings": len(chain.meanings)} if chain else {}
+    sections = {name: resolved[name] for name in ("sample", "chain", "models")}
     workspace.finish(
         "train",
         {
-            "config": {"sample": resolved["sample"], "chain": resolved["chain"], "train": resolved["train"]},
+            # What the models were fitted with, which of models that were fitted before is not what the run says.
+            "config": sections | {"train": asdict(models.options)},
             "model_file": MODEL_FILE,
             "sha256": storage.sha256(data),
             "defect_model_id": models.defect_id,
             "correction_model_id": models.correction_id,
             "threshold": _facts(models.threshold),
             "tau": _facts(models.tau),
-            "report": models.report | {"chain_starts": len(chain.starts), "chain_readings": len(chain.meanings)},
-            "gold": told,
+            "report": models.report | counted,
+            "gold": {"inputs": held.inputs, "labels": held.table.num_rows, "unknown": tell_unknown(context, held)},
             "gates": [],
         },
     )

@@ -117,8 +117,10 @@ def _record(found: Plan, request: ForgetRequest) -> Record:
         {"release_id": name} | found.manifests[name]["identity"]["models"] | {"refit": False}
         for name in sorted({*found.held, *([found.current] if found.current and found.path == RECOMPUTE else [])})
     ]
+    # Models that were fitted before (`models.file`) are taken again as they are.
+    fits = not request.keep_models and (found.options or {}).get("models", {}).get("file") is None
     for model in models:
-        model["refit"] = found.path == RECOMPUTE and not request.keep_models and model["release_id"] == found.current
+        model["refit"] = found.path == RECOMPUTE and fits and model["release_id"] == found.current
     return Record(
         found.tombstones.macs,
         found.path,

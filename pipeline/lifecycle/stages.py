@@ -27,7 +27,7 @@ from schemas import COUNT
 # Sections of the configuration, by the stage that they are for; of the others the last stage's holds.
 _SECTIONS: Final = {
     "signals": ("signals",),
-    "train": ("sample", "chain", "train"),
+    "train": ("sample", "chain", "train", "models"),
     "curate": ("curate",),
 }
 

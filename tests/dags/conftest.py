@@ -73,9 +73,6 @@ if [ -e {folder}/fail-$stage ]; then
 fi
 if [ "$1" = ready ]; then
   if [ -s {folder}/not-ready ]; then sed -i 1d {folder}/not-ready; exit 8; fi
-  if [ -e "$3" ]; then exit 0; fi
-  echo "afterword: $3 is not there yet" >&2
-  exit 8
 fi
 PYTHONPATH={ROOT} exec {shlex.join(python)} -m pipeline.cli "$@"
 """

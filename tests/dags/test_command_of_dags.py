@@ -42,7 +42,7 @@ def test_variables_become_the_arguments_of_each_stage():
         ready="--expect 's/DAY.json'",
     )
     common = [
-        *("--out", "gs://b/out", "--config", "/run.toml", "--set", "a.b=1", "--set", "train.from=/m/models.json"),
+        *("--out", "gs://b/out", "--config", "/run.toml", "--set", "a.b=1", "--set", "models.file=/m/models.json"),
         *("--set", "c.d=2", "--set", "e.f=x y", *INTERVAL, "--", "--runner=FnApiRunner"),
     ]
     reads = ["--input", "logs/dt=2026-03-01/*.gz", "--format", "dstc"]
