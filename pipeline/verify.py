@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
@@ -36,6 +38,29 @@ _ROUNDING: Final = 1e-6
 _THREADS: Final = 2
 
 
+@dataclass
+class Release:
+    """A release, with the tables that several proofs look at: each is read once."""
+
+    folder: str
+    manifest: dict[str, Any]
+
+    @cached_property
+    def lineage(self) -> pa.Table:
+        """All EXAMPLE rows."""
+        return _view(self.folder, self.manifest, "lineage", EXAMPLE)
+
+    @cached_property
+    def left_out(self) -> pa.Table:
+        """All LEFT_OUT rows."""
+        return _view(self.folder, self.manifest, "left_out", LEFT_OUT)
+
+    def let_go(self) -> None:
+        """Hold no table any more."""
+        for name in ("lineage", "left_out"):
+            self.__dict__.pop(name, None)
+
+
 def verify(folder: str) -> list[str]:
     """Check everything that a release's manifest claims.
 
@@ -54,14 +79,15 @@ def verify(folder: str) -> list[str]:
     VerifyError
         At the first claim that does not hold; the message says which file and what was found.
     """
-    manifest = manifests.read(folder)
+    release = Release(folder, manifests.read(folder))
     try:
-        return [prove(folder, manifest) for prove in PROOFS]
+        return [prove(release) for prove in PROOFS]
     except (KeyError, TypeError, AttributeError) as error:
         raise VerifyError(f"{folder}: the manifest is not of this format ({type(error).__name__}: {error})") from error
 
 
-def _identity(folder: str, manifest: dict[str, Any]) -> str:
+def _identity(release: Release) -> str:
+    folder, manifest = release.folder, release.manifest
     found = manifests.release_id(manifest["identity"])
     if found != manifest["release_id"]:
         raise VerifyError(f"{folder}: release id {manifest['release_id']} does not follow from its identity ({found})")
@@ -75,8 +101,9 @@ def _identity(folder: str, manifest: dict[str, Any]) -> str:
     return "release id follows from inputs, configuration, code, parent and models"
 
 
-def _files(folder: str, manifest: dict[str, Any]) -> str:
+def _files(release: Release) -> str:
     """Every listed file has its size and hash, and there is no other."""
+    folder, manifest = release.folder, release.manifest
     for path, facts in manifest["files"].items():
         full = storage.join(folder, path)
         if not storage.exists(full):
@@ -94,8 +121,9 @@ def _files(folder: str, manifest: dict[str, Any]) -> str:
     return f"{len(manifest['files'])} files have the sizes and hashes of the manifest, and there are no others"
 
 
-def _documents(folder: str, manifest: dict[str, Any]) -> str:
+def _documents(release: Release) -> str:
     """Card, Croissant and gates say what the manifest says."""
+    folder, manifest = release.folder, release.manifest
     written, here = manifest["identity"]["code"], code_version()
     # Another version may word a card otherwise; what the gates found has one form.
     names = [GATES] if written != here else sorted(documents(manifest))
@@ -109,8 +137,9 @@ def _documents(folder: str, manifest: dict[str, Any]) -> str:
     return f"{', '.join(name for name in names if '/' not in name)} say what the manifest says{other}"
 
 
-def _tables(folder: str, manifest: dict[str, Any]) -> str:
+def _tables(release: Release) -> str:
     """Every table has its rows and its record's schema, and none is empty."""
+    folder, manifest = release.folder, release.manifest
     rows = 0
     for path, facts in manifest["files"].items():
         if not path.endswith(".parquet"):
@@ -132,8 +161,9 @@ def _tables(folder: str, manifest: dict[str, Any]) -> str:
     return f"{rows:,} rows have the schemas of their records"
 
 
-def _counts(folder: str, manifest: dict[str, Any]) -> str:
+def _counts(release: Release) -> str:
     """Each stage's counts close, and hand on to the next."""
+    manifest = release.manifest
     for stage, closing in manifest["closing"].items():
         told = {k: manifest["counts"][stage].get(k) for k in closing}
         if told != closing:
@@ -161,20 +191,21 @@ def _counts(folder: str, manifest: dict[str, Any]) -> str:
     return f"the counts of {len(manifest['closing'])} stages close"
 
 
-def _gates(folder: str, manifest: dict[str, Any]) -> str:
+def _gates(release: Release) -> str:
     """Every gate ran and held; what quarantine leaves out is not there."""
+    folder, manifest = release.folder, release.manifest
     files = [{"path": path, **facts} for path, facts in manifest["files"].items()]
     wished = manifest["identity"]["config"]["gates"]["sample_rows"]
     proof = prove_gates(manifest, sampled_rows(files, wished))
     wanted = manifest["quarantine"]["domains"]
-    lineage = _view(folder, manifest, "lineage", EXAMPLE) if wanted else EXAMPLE.empty()
+    lineage = release.lineage if wanted else EXAMPLE.empty()
     prove_quarantine(folder, manifest, lineage)
     return proof
 
 
-def _examples(folder: str, manifest: dict[str, Any]) -> str:
+def _examples(release: Release) -> str:
     """Lineage: unique ids, support is met, no turn is in two splits."""
-    lineage = _view(folder, manifest, "lineage", EXAMPLE)
+    manifest, lineage = release.manifest, release.lineage
     if pc.count_distinct(lineage["example_id"]).as_py() != lineage.num_rows:
         raise VerifyError("lineage: an example id occurs twice")
     options = manifest["identity"]["config"]["curate"]
@@ -211,20 +242,19 @@ def _is_low(example: dict[str, Any], options: dict[str, Any]) -> bool:
     return bool(low or not (example["agreement"] or 0) >= options["min_agreement"])
 
 
-def _split(folder: str, manifest: dict[str, Any]) -> str:
+def _split(release: Release) -> str:
     """The two sides of the split have no user and no near-duplicate in common."""
-    return prove_split(manifest, _view(folder, manifest, "lineage", EXAMPLE))
+    return prove_split(release.manifest, release.lineage)
 
 
-def _left_out(folder: str, manifest: dict[str, Any]) -> str:
+def _left_out(release: Release) -> str:
     """What curate left out is listed."""
-    left_out = _view(folder, manifest, "left_out", LEFT_OUT)
-    return prove_left_out(manifest, left_out, _view(folder, manifest, "lineage", EXAMPLE))
+    return prove_left_out(release.manifest, release.left_out, release.lineage)
 
 
-def _answers(folder: str, manifest: dict[str, Any]) -> str:
+def _answers(release: Release) -> str:
     """No answer is learned from a turn that may be defective, nothing else is rejected, and contexts are in bounds."""
-    lineage = _view(folder, manifest, "lineage", EXAMPLE)
+    manifest, lineage = release.manifest, release.lineage
     thresholds, options = manifest["thresholds"]["defect"], manifest["identity"]["config"]["curate"]
     most = min(options["confirm_below"], highest(thresholds)) + _ROUNDING
     least = lowest(thresholds) - _ROUNDING
@@ -272,8 +302,10 @@ def _context_fault(context: list[dict[str, Any]], thresholds: dict[str, Any], op
     return None
 
 
-def _views(folder: str, manifest: dict[str, Any]) -> str:
+def prove_views(release: Release) -> str:
     """Every view follows from the lineage, shard by shard: no more than a shard and the smaller views are held."""
+    folder, manifest = release.folder, release.manifest
+    release.let_go()
     shards = [path for path in manifest["files"] if path.startswith("lineage/data/")]
     left = set(unwritten(manifest["counts"]["release"]))
     with ThreadPoolExecutor(_THREADS) as threads:
@@ -320,7 +352,7 @@ def _shard_views(
     return count_rows(lineage), others
 
 
-PROOFS: Final[tuple[Callable[[str, dict[str, Any]], str], ...]] = (
+PROOFS: Final[tuple[Callable[[Release], str], ...]] = (
     _identity,
     _files,
     _tables,
@@ -330,7 +362,7 @@ PROOFS: Final[tuple[Callable[[str, dict[str, Any]], str], ...]] = (
     _split,
     _left_out,
     _answers,
-    _views,
+    prove_views,
     _documents,
 )
 
