@@ -22,6 +22,7 @@ from apache_beam.runners.runner import PipelineState, create_runner
 
 from pipeline import storage
 from pipeline.errors import AfterwordError, ConfigError
+from pipeline.jobs.endpoint import guarded, job_endpoint
 from pipeline.jobs.failures import failures
 from pipeline.options import Config
 from pipeline.progress import Progress
@@ -77,10 +78,11 @@ class Context:
 
     def run(self, build: Callable[[beam.Pipeline], None]) -> None:
         """Run one pipeline to its end."""
-        pipeline = beam.Pipeline(options=self.options)
+        options = self.options
+        pipeline = beam.Pipeline(options=options)
         build(pipeline)
         with failures():
-            state = pipeline.run().wait_until_finish()
+            state = guarded(job_endpoint(options), lambda: pipeline.run().wait_until_finish())
         if state is not None and state != PipelineState.DONE:
             raise AfterwordError(f"the runner ended the pipeline in state {state}; its own log says why")
 
