@@ -96,6 +96,7 @@ def _context(arguments: argparse.Namespace, beam_args: list[str]) -> Any:
     from pipeline.config import load
     from pipeline.errors import ConfigError
     from pipeline.jobs.context import Context, pipeline_options
+    from pipeline.jobs.remote import reachable
     from pipeline.workspace import Workspace
 
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
@@ -105,7 +106,9 @@ def _context(arguments: argparse.Namespace, beam_args: list[str]) -> Any:
     if arguments.timezone:
         overrides.append(f'ingest.timezone="{arguments.timezone}"')
     config = load(arguments.config, overrides)
-    FileSystems.set_options(pipeline_options(beam_args))
+    options = pipeline_options(beam_args)
+    reachable(options, out=arguments.out, input=getattr(arguments, "input", None))
+    FileSystems.set_options(options)
     return Context(Workspace(arguments.out.rstrip("/") or "/"), config, beam_args)
 
 

@@ -25,11 +25,13 @@ class Progress:
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     seconds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
+    now: str = ""
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Show a stage from its start to its end."""
         tally.reset()
+        self.now = name
         begin = time.monotonic()
         done = threading.Event()
         live = self.stream.isatty()

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import apache_beam as beam
 import pyarrow as pa
@@ -22,6 +22,7 @@ from apache_beam.runners.runner import PipelineState, create_runner
 
 from pipeline import storage
 from pipeline.errors import AfterwordError, ConfigError
+from pipeline.jobs import remote
 from pipeline.jobs.endpoint import guarded, job_endpoint
 from pipeline.jobs.failures import failures
 from pipeline.options import Config
@@ -44,6 +45,7 @@ class Context:
     beam_args: list[str] = field(default_factory=list)
     progress: Progress = field(default_factory=Progress)
     run_id: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}")
+    jobs: int = 0
 
     @property
     def run_folder(self) -> str:
@@ -77,14 +79,36 @@ class Context:
         storage.write_bytes(path, storage.readable_json(dataclasses.asdict(self.config)))
 
     def run(self, build: Callable[[beam.Pipeline], None]) -> None:
-        """Run one pipeline to its end."""
+        """Run one pipeline to its end.
+
+        Raises
+        ------
+        AfterwordError
+            If it did not end well: of the class that a worker raised, where that was ours.
+        ConfigError
+            If the runner's options have it built and not run.
+        """
         options = self.options
+        self.jobs += 1
+        if remote.on_dataflow(options):
+            remote.name_job(options, self.progress.now, self.run_id, self.jobs)
         pipeline = beam.Pipeline(options=options)
         build(pipeline)
         with failures():
-            state = guarded(job_endpoint(options), lambda: pipeline.run().wait_until_finish())
+            state = guarded(job_endpoint(options), lambda: self._wait(pipeline.run(), options))
         if state is not None and state != PipelineState.DONE:
             raise AfterwordError(f"the runner ended the pipeline in state {state}; its own log says why")
+
+    def _wait(self, result: Any, options: PipelineOptions) -> str | None:
+        if not remote.on_dataflow(options):
+            return result.wait_until_finish()  # type: ignore[no-any-return]
+        if built := remote.only_built(options):
+            raise ConfigError(
+                f"{built}: one job of stage {self.progress.now} was built and nothing was run, so the stage is not "
+                "done and what follows cannot begin; leave the option out to run it (docs/dataflow.md)"
+            )
+        remote.keep(storage.join(self.run_folder, remote.JOBS_FILE), result, self.progress.now, options)
+        return remote.wait(result, options)
 
 
 def pipeline_options(args: list[str]) -> PipelineOptions:
@@ -110,6 +134,7 @@ def pipeline_options(args: list[str]) -> PipelineOptions:
         raise ConfigError(f"--runner={standard.runner}: {str(error).splitlines()[0]}") from None
     if options.view_as(DirectOptions).direct_running_mode == "multi_threading":
         raise ConfigError("--direct_running_mode=multi_threading loses rows; use in_memory or multi_processing")
+    remote.check(options)
     return options
 
 
