@@ -37,7 +37,7 @@ class WordsHash(KeyHash):
         return super().__call__(pa.table({"pool_key": words}))
 
 
-@beam.typehints.with_output_types(pa.Table)
+@beam.typehints.with_output_types(pa.Table, counts=pa.Table)
 class CastVotes(SideBySide):
     """Bucket numbers to VOTE tables; counts go to the tag `counts`."""
 

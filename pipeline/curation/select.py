@@ -44,7 +44,7 @@ def _nothing(bucket: int) -> pa.Table:
     return pa.Table.from_pylist([row], schema=VERDICT)
 
 
-@beam.typehints.with_output_types(pa.Table)
+@beam.typehints.with_output_types(pa.Table, **{_VERDICTS: pa.Table})
 class Look(SideBySide):
     """Bucket numbers to BAND tables; verdicts of the passes that look at one bucket go to the tag `verdicts`."""
 
@@ -68,7 +68,7 @@ class Look(SideBySide):
         return [*out, band_rows(examples.take(pa.array(left)), keys(bucket, left), self._near)]
 
 
-@beam.typehints.with_output_types(pa.Table)
+@beam.typehints.with_output_types(pa.Table, **{_VERDICTS: pa.Table})
 class ReadRivals(SideBySide):
     """Bucket numbers to RIVAL tables; a verdict on no example goes to the tag `verdicts`."""
 
@@ -83,7 +83,7 @@ class ReadRivals(SideBySide):
         return [TaggedOutput(_VERDICTS, _nothing(bucket)), rows]
 
 
-@beam.typehints.with_output_types(pa.Table)
+@beam.typehints.with_output_types(pa.Table, **{_VERDICTS: pa.Table})
 class Cap(beam.DoFn):
     """Buckets of whole users, intents or domains to the RIVAL rows that stay; verdicts go to the tag `verdicts`."""
 

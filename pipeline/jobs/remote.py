@@ -70,7 +70,9 @@ def reachable(options: PipelineOptions, **paths: str | None) -> None:
     """
     for name, path in paths.items():
         if path and on_dataflow(options) and storage.is_local(path):
-            raise ConfigError(f"--{name} {path}: Dataflow's workers do not see paths of this machine; give one of gs://")
+            raise ConfigError(
+                f"--{name} {path}: Dataflow's workers do not see paths of this machine; give one of gs://"
+            )
 
 
 def name_job(options: PipelineOptions, stage: str, run_id: str, number: int) -> None:

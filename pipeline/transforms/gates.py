@@ -103,7 +103,7 @@ def highest_hash(rows: int, wished: int) -> int:
     return min(int(share * 2**64), 2**64 - 1) if share < 1 else 2**64 - 1
 
 
-@beam.typehints.with_output_types(pa.Table)
+@beam.typehints.with_output_types(pa.Table, **{COUNTS: pa.Table})
 class SampleRows(beam.DoFn):
     """Bucket numbers to sample rows up to a key hash; how many rows the bucket has goes to the tag `counts`.
 

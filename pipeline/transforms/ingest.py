@@ -131,7 +131,7 @@ def settled(table: pa.Table) -> pa.Table:
     return sort(turns if stays.all() else turns.filter(pa.array(stays)))
 
 
-@beam.typehints.with_output_types(pa.Table)
+@beam.typehints.with_output_types(pa.Table, decides=pa.Table)
 class _Fork(beam.DoFn):
     """Mark rows and pass them on; what decides about them goes to the tag `decides`."""
 
@@ -142,7 +142,7 @@ class _Fork(beam.DoFn):
         yield rows
 
 
-@beam.typehints.with_output_types(pa.Table)
+@beam.typehints.with_output_types(pa.Table, counts=pa.Table)
 class _Supersede(beam.DoFn):
     """Give notice of the records that stay; counts go to the tag `counts`."""
 

@@ -70,7 +70,7 @@ def _marked(examples: pa.Table, carried: bool) -> pa.Table:
     return examples.append_column(_WORDS, words).append_column(_CARRIED, pa.array(np.full(len(words), carried)))
 
 
-@beam.typehints.with_output_types(pa.Table)
+@beam.typehints.with_output_types(pa.Table, counts=pa.Table)
 class KeepExamples(beam.DoFn):
     """Bucket numbers to new examples that no quarantined domain has part in; counts go to the tag `counts`."""
 
@@ -88,7 +88,7 @@ class KeepExamples(beam.DoFn):
         yield _marked(examples.filter(pc.is_null(domain)), carried=False)
 
 
-@beam.typehints.with_output_types(pa.Table)
+@beam.typehints.with_output_types(pa.Table, counts=pa.Table)
 class ReadCarried(beam.DoFn):
     """Lineage files of the parent to its examples that one has part in; counts go to the tag `counts`."""
 

@@ -74,7 +74,7 @@ class ComputeSignals(SideBySide):
         return [counts("signals", closing, {"sessions": sessions, "subjects": subjects})]
 
 
-@beam.typehints.with_output_types(pa.Table)
+@beam.typehints.with_output_types(pa.Table, **{PROFILE: pa.Table})
 class JudgeTurns(SideBySide):
     """Bucket numbers to files of Judgement and Correction rows; gives their counts, by domain too.
 
