@@ -20,7 +20,7 @@ from unittest import mock
 
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.portability import common_urns
+from apache_beam.portability import common_urns, python_urns
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.dataflow import dataflow_runner
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
@@ -37,7 +37,7 @@ class Service:
     pipelines: list[Pipeline] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
-    asked_for: list[tuple[str, str]] = field(default_factory=list)
+    asked_for: list[tuple[str, int]] = field(default_factory=list)
     ends: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def create(self, job: dict[str, Any]) -> dict[str, Any]:
@@ -142,9 +142,11 @@ def stages(pipeline: Pipeline) -> set[str]:
 
 
 def functions(pipeline: Pipeline) -> list[bytes]:
-    """Pickled functions of a graph's ParDos."""
+    """Pickled functions of a graph's ParDos; some of Beam's own travel by name alone."""
     found = []
     for transform in pipeline.components.transforms.values():
         if transform.spec.urn == common_urns.primitives.PAR_DO.urn:
-            found.append(beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload).do_fn.payload)
+            function = beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload).do_fn
+            if function.urn == python_urns.PICKLED_DOFN_INFO:
+                found.append(function.payload)
     return found
