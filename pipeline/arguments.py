@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pipeline.lifecycle import arguments as lifecycle
+from pipeline.log import FORMATS
 from pipeline.stages import STAGES, SUMMARIES
 
 EXPORTS = ("rasa", "clu", "lex-v2", "dialogflow-cx", "jointbert", "massive", "hf", "verifiers")
@@ -29,6 +30,8 @@ def parser() -> argparse.ArgumentParser:
         help="begin with this stage; earlier ones are taken as --out holds them",
     )
     _common(run)
+    _budget(run)
+    run.add_argument("--metrics", metavar="FILE", help="figures of the run for Prometheus; the same as events.metrics")
     for stage in STAGES:
         command = commands.add_parser(stage, help=SUMMARIES[stage])
         if stage == "ingest":
@@ -38,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     _pulls(
         commands.add_parser("pull", help="write rows of BigQuery, as they were at one time, as files that run reads")
     )
+    _plans(commands.add_parser("plan", help="what a run would cost, before it starts"))
     _simulates(commands.add_parser("simulate", help="write a made-up log, and its truth beside it"))
     _verifies(commands.add_parser("verify", help="prove a release from its files alone"))
     _explains(commands.add_parser("explain", help="why a turn or an example is what it is"))
@@ -131,6 +135,11 @@ def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
 
 def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="PATH", help="output folder")
+    _config(parser)
+    parser.add_argument("--log-format", choices=FORMATS, help="lines on standard error: text or JSON (text)")
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="TOML file; docs/config.md lists the keys")
     parser.add_argument(
         "--set",
@@ -141,6 +150,29 @@ def _common(parser: argparse.ArgumentParser) -> None:
         help="set one key of the configuration; may be given several times",
     )
     parser.add_argument("--timezone", metavar="ZONE", help="IANA zone of times without an offset")
+
+
+def _plans(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--input", required=True, metavar="PATH", help="file, folder or glob, on any Beam file system")
+    parser.add_argument("--format", required=True, metavar="NAME", help="reader; docs/cli.md lists them")
+    _config(parser)
+    engines = ("local", "dataflow", "spark")
+    parser.add_argument("--runner", choices=engines, default="local", help="engine of the run (%(default)s)")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="workers, of a vCPU each (%(default)s)")
+    _budget(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+
+
+def _budget(parser: argparse.ArgumentParser) -> None:
+    budget = parser.add_argument_group("cost, estimated (docs/cost.md)")
+    budget.add_argument("--max-cost", type=float, metavar="X", help="refuse what is estimated to cost more")
+    units = {
+        "vcpu-hour": "an hour of a vCPU, by your price list",
+        "gib-hour": "an hour of a GiB of memory",
+        "shuffle-gib": "a GiB shuffled",
+    }
+    for name, unit in units.items():
+        budget.add_argument(f"--price-{name}", type=float, metavar="X", help=f"price of {unit}")
 
 
 def _verifies(parser: argparse.ArgumentParser) -> None:

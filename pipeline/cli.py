@@ -4,6 +4,7 @@
     afterword ready --input logs/ --format canonical --expect counts.csv
     afterword pull 'bq://project.dataset.table$20261101' --to pulled/
     afterword push --out out/ --to bq://project.dataset
+    afterword plan --input logs/ --format canonical
     afterword verify out/
     afterword explain ID --out out/
     afterword audit --out out/ [--read ANSWERS ...]
@@ -19,6 +20,7 @@ Exit codes are in docs/cli.md.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -97,6 +99,7 @@ def _context(arguments: argparse.Namespace, beam_args: list[str]) -> Any:
     from pipeline.errors import ConfigError
     from pipeline.jobs.context import Context, pipeline_options
     from pipeline.jobs.remote import reachable
+    from pipeline.log import log_format
     from pipeline.workspace import Workspace
 
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
@@ -105,11 +108,16 @@ def _context(arguments: argparse.Namespace, beam_args: list[str]) -> Any:
     overrides = list(arguments.overrides)
     if arguments.timezone:
         overrides.append(f'ingest.timezone="{arguments.timezone}"')
+    if getattr(arguments, "metrics", None):
+        overrides.append(f"events.metrics={json.dumps(arguments.metrics)}")
     config = load(arguments.config, overrides)
     options = pipeline_options(beam_args)
     reachable(options, out=arguments.out, input=getattr(arguments, "input", None))
     FileSystems.set_options(options)
-    return Context(Workspace(arguments.out.rstrip("/") or "/"), config, beam_args)
+    context = Context(Workspace(arguments.out.rstrip("/") or "/"), config, beam_args)
+    context.progress.as_json = log_format(getattr(arguments, "log_format", None)) == "json"
+    context.progress.log.run_id = context.run_id
+    return context
 
 
 @contextmanager
@@ -202,9 +210,44 @@ def _run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
         raise ConfigError("--expect and --marker are of stage ingest, which is not run; leave them out")
     context = _context(arguments, beam_args)
     wanted = _wanted(arguments)
+    if arguments.max_cost is not None:
+        from pipeline.plan import afford
+
+        if arguments.first != "ingest":
+            raise ConfigError("run: --max-cost is of a whole run, from its input on; it has no place beside --from")
+        afford(_planned(arguments, context.config, _engine(context), 1))
     with _alone(arguments.out):
         result = job.run(context, arguments.input, arguments.format, arguments.first, tuple(arguments.gold), wanted)
     print(closing_table(result))
+    return 0
+
+
+def _engine(context: Any) -> str:
+    """Whose costs a run has, by its runner's name."""
+    from apache_beam.options.pipeline_options import StandardOptions
+
+    name = str(context.options.view_as(StandardOptions).runner).lower()
+    return "local" if "fnapi" in name else "dataflow" if "dataflow" in name else "spark"
+
+
+def _planned(arguments: argparse.Namespace, config: Any, engine: str, workers: int) -> dict[str, Any]:
+    """An estimate of the run that the arguments describe; what lies in its output folder is no input."""
+    from pipeline.plan import Budget, plan
+
+    prices = {n: getattr(arguments, f"price_{n}") for n in ("vcpu_hour", "gib_hour", "shuffle_gib")}
+    budget = Budget(engine, workers, arguments.max_cost, **prices)
+    return plan(arguments.input, arguments.format, config, budget, getattr(arguments, "out", None))
+
+
+def _plan(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    from pipeline import storage
+    from pipeline.config import load
+    from pipeline.plan import afford, render
+
+    config = load(arguments.config, list(arguments.overrides))
+    told = _planned(arguments, config, arguments.runner, arguments.workers)
+    print(storage.readable_json(told).decode() if arguments.json else render(told), end="" if arguments.json else "\n")
+    afford(told)
     return 0
 
 
@@ -339,6 +382,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace, list[str]], int]]] = {
     "ready": _ready,
     "pull": _pull,
     "push": _push,
+    "plan": _plan,
     "simulate": _simulate,
     "verify": _verify,
     "explain": _explain,

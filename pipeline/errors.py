@@ -53,6 +53,12 @@ class NotReadyError(AfterwordError):
     exit_code = 8
 
 
+class BudgetError(AfterwordError):
+    """The run would cost more than it may; nothing was begun."""
+
+    exit_code = 9
+
+
 def told(error: BaseException) -> str:
     """An error as it may be kept: with its words where they are ours or the system's, as others may quote a log."""
     kind = type(error).__name__

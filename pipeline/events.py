@@ -38,10 +38,14 @@ class EventsOptions:
         OPENLINEAGE_API_KEY. None = nothing is sent.
     namespace : str
         Namespace of the jobs.
+    metrics : str or None
+        File that takes the figures of the run in Prometheus' text form when it ends, for node_exporter's textfile
+        collector (a name ending in .prom in its folder). None = none is written.
     """
 
     url: str | None = None
     namespace: str = "afterword"
+    metrics: str | None = None
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from pipeline.errors import AfterwordError, ConfigError
 from pipeline.jobs import remote
 from pipeline.jobs.endpoint import guarded, job_endpoint
 from pipeline.jobs.failures import failures
+from pipeline.monitoring import counted, largest
 from pipeline.options import Config
 from pipeline.progress import Progress
 from pipeline.transforms.counts import total
@@ -91,23 +92,30 @@ class Context:
         options = self.options
         self.jobs += 1
         if remote.on_dataflow(options):
-            remote.name_job(options, self.progress.now, self.run_id, self.jobs)
+            remote.name_job(options, self.progress.at, self.run_id, self.jobs)
         pipeline = beam.Pipeline(options=options)
         build(pipeline)
         with failures():
-            state = guarded(job_endpoint(options), lambda: self._wait(pipeline.run(), options))
+            result, state = guarded(job_endpoint(options), lambda: self._waited(pipeline, options))
         if state is not None and state != PipelineState.DONE:
             raise AfterwordError(f"the runner ended the pipeline in state {state}; its own log says why")
+        for name, value in largest(result).items():
+            self.progress.largest(name, value)
+
+    def _waited(self, pipeline: beam.Pipeline, options: PipelineOptions) -> tuple[Any, str | None]:
+        """Send the job, and wait for its end; gives what the runner has of it, and its state."""
+        result = pipeline.run()
+        return result, self._wait(result, options)
 
     def _wait(self, result: Any, options: PipelineOptions) -> str | None:
         if not remote.on_dataflow(options):
             return result.wait_until_finish()  # type: ignore[no-any-return]
         if built := remote.only_built(options):
             raise ConfigError(
-                f"{built}: one job of stage {self.progress.now} was built and nothing was run, so the stage is not "
+                f"{built}: one job of stage {self.progress.at} was built and nothing was run, so the stage is not "
                 "done and what follows cannot begin; leave the option out to run it (docs/dataflow.md)"
             )
-        remote.keep(storage.join(self.run_folder, remote.JOBS_FILE), result, self.progress.now, options)
+        remote.keep(storage.join(self.run_folder, remote.JOBS_FILE), result, self.progress.at, options)
         return remote.wait(result, options)
 
 
@@ -163,7 +171,8 @@ def write_one(tables: beam.PCollection, path: str, record: Record) -> None:
 
 def write_counts(tables: beam.PCollection, context: Context, stage: str) -> None:
     """Sum COUNT tables and write them beside the stage's output."""
-    write_one(total(tables), storage.join(context.workspace.stage(stage), "counts.parquet"), COUNT)
+    summed = total(tables) | "Monitor" >> beam.Map(counted).with_output_types(pa.Table)
+    write_one(summed, storage.join(context.workspace.stage(stage), "counts.parquet"), COUNT)
 
 
 def numbers(pipeline: beam.Pipeline, buckets: list[int]) -> beam.PCollection:

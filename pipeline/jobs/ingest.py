@@ -114,14 +114,23 @@ def stored_bytes(path: str, size: int) -> int:
     Parquet that repeats itself is stored in a hundredth of what it unfolds to, but its footer says how many rows it
     has. A file whose footer cannot be read counts for its size here, and is refused where it is read.
     """
+    return counted_bytes(size, footer_rows(path))
+
+
+def counted_bytes(size: int, rows: int | None) -> int:
+    """The same of a file whose footer was read; `rows` is None where it has none."""
+    return size if rows is None else max(size, rows * _ROW_BYTES // _EXPANSION["packed"])
+
+
+def footer_rows(path: str) -> int | None:
+    """Rows by the footer of a Parquet file; None of another file, and where the footer cannot be read."""
     if not path.lower().endswith(".parquet"):
-        return size
+        return None
     try:
         with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
-            rows = pq.read_metadata(pa.PythonFile(stream, mode="r")).num_rows
+            return int(pq.read_metadata(pa.PythonFile(stream, mode="r")).num_rows)
     except (OSError, pa.ArrowException):
-        return size
-    return max(size, rows * _ROW_BYTES // _EXPANSION["packed"])
+        return None
 
 
 def bucket_count(files: list[tuple[str, int]], bucket_bytes: int) -> int:

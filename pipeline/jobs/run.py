@@ -7,8 +7,8 @@ from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from pipeline import log, metrics, storage
 from pipeline import manifest as manifests
-from pipeline import storage
 from pipeline.completeness.ready import Wanted
 from pipeline.curation.training_files import read_training_set
 from pipeline.errors import StageError, told
@@ -59,6 +59,8 @@ def run(
         and the error there.
     """
     begun = datetime.now(UTC)
+    context.progress.log.run_id = context.run_id
+    context.progress.log.path = storage.join(context.run_folder, log.NAME)
     events = Events(context.run_folder, context.config.events, context.progress.note)
     _prove_files(context, first)
     steps: dict[str, Callable[[], object]] = {
@@ -131,10 +133,11 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
 
 def _record(context: Context, begun: datetime, result: dict[str, Any]) -> None:
     """All that carries a clock, outside the release."""
+    ended = datetime.now(UTC)
     facts = {
         "run_id": context.run_id,
         "begun": begun.isoformat(),
-        "ended": datetime.now(UTC).isoformat(),
+        "ended": ended.isoformat(),
         "code": code_version(),
         "seconds": {k: round(v, 3) for k, v in context.progress.seconds.items()},
         "rows": context.progress.rows,
@@ -144,3 +147,8 @@ def _record(context: Context, begun: datetime, result: dict[str, Any]) -> None:
     # What stopped the run may keep this from being written too; the first error is the one to tell.
     with suppress(OSError) if "failed" in result else nullcontext():
         storage.write_bytes(path, storage.readable_json(facts))
+    # The release stands by now, or has failed for its own reason: a folder that cannot be written changes neither.
+    try:
+        metrics.write(context, ended, result.get("failed"))
+    except OSError as error:
+        context.progress.note(f"events.metrics {context.config.events.metrics}: {error.strerror or error}")

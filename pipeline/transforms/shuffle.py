@@ -7,6 +7,7 @@ paths only: the in-process runner keeps every grouped value in memory, so this i
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -18,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from features.hashing import hash64, strings
-from pipeline import storage
+from pipeline import monitoring, storage
 from pipeline.errors import StageError
 from pipeline.transforms.threads import Threaded, at_end
 
@@ -123,17 +124,22 @@ class _Load(beam.DoFn):
     def process(self, pair: tuple[int, Iterable[str]]) -> Iterator[tuple[int, pa.Table]]:
         """One table a bucket."""
         bucket, paths = pair
-        pieces = []
+        begin, pieces = time.monotonic(), []
         for path in sorted(paths):
             try:
                 pieces.append(pa.ipc.open_file(pa.BufferReader(storage.read_bytes(path))).read_all())
             except (pa.ArrowInvalid, OSError) as error:
                 raise StageError(f"{path}: a file of the shuffle is gone or damaged ({error}); run it again") from None
-        yield bucket, pa.concat_tables(pieces).combine_chunks()
+        table = pa.concat_tables(pieces).combine_chunks()
+        monitoring.bucket(table, begin)
+        yield bucket, table
 
 
 def _concatenate(pair: tuple[int, Iterable[pa.Table]]) -> tuple[int, pa.Table]:
-    return pair[0], pa.concat_tables(list(pair[1])).combine_chunks()
+    begin = time.monotonic()
+    table = pa.concat_tables(list(pair[1])).combine_chunks()
+    monitoring.bucket(table, begin)
+    return pair[0], table
 
 
 class Shuffle(beam.PTransform):

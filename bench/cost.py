@@ -1,0 +1,176 @@
+"""What a turn costs: CPU by stage, bytes shuffled and stored, memory of a worker; the figures of `pipeline/cost.py`.
+
+    python -m bench.cost --out out/cost.json                  100,000 and 400,000 simulated turns, some five minutes
+    python -m bench.cost --turns 20000 80000                  fewer
+
+The main job runs on two logs of different size, each run a process of its own. CPU time is that of the process and of
+its children, by stage. Of a stage, what grows with the turns is its cost a turn, and the rest stands once a run: the
+start of Beam, the gates, the fit on `sample.train_rows`. The job is run with either mode of the shuffle; memory a turn
+of a bucket is told from a run with smaller buckets. docs/cost.md says what is made of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from bench.speed import AFTERWORD, machine, watched
+from pipeline import storage
+from pipeline.cli import _quiet
+from pipeline.stages import STAGES
+from pipeline.workspace import Workspace
+
+TURNS: Final = (100_000, 400_000)
+# Of the run whose buckets are small, against `shuffle.bucket_bytes`, 64 MiB: what a bucket's rows take in memory.
+SMALL_BUCKET: Final = 8 << 20
+MODES: Final = ("spill", "native")
+
+
+@dataclass(frozen=True)
+class Weighed(Workspace):
+    """A workspace that weighs every file of a shuffle: whoever removes them asks for their folder first."""
+
+    seen: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def spill(self, stage: str) -> str:
+        """The folder; what lies there now is weighed."""
+        folder = super().spill(stage)
+        self.seen.setdefault(stage, {}).update(storage.sizes(folder))
+        return folder
+
+    def shuffled(self, stage: str) -> int:
+        """Bytes of all of them."""
+        return sum(self.seen.get(stage, {}).values())
+
+
+def one(log: str, out: str, settings: list[str]) -> dict[str, Any]:
+    """Run the main job in this process; gives seconds of CPU and bytes by stage."""
+    from pipeline.config import load
+    from pipeline.jobs import curate, ingest, label, release, signals, train
+    from pipeline.jobs.context import Context
+    from pipeline.progress import Progress
+
+    workspace = Weighed(out)
+    with (Path(out).parent / f"{Path(out).name}.log").open("w") as said:
+        context = Context(workspace, load(None, settings), [], Progress(said))
+        steps = {"ingest": lambda: ingest.run(context, log, "canonical")}
+        steps |= {m.__name__.rpartition(".")[2]: _step(m, context) for m in (signals, train, label, curate, release)}
+        stages = {}
+        for stage in STAGES:
+            before, begin = _cpu(), time.monotonic()
+            steps[stage]()
+            stages[stage] = {
+                "cpu": _cpu() - before,
+                "seconds": time.monotonic() - begin,
+                "shuffled": workspace.shuffled(stage),
+                "stored": sum(storage.sizes(workspace.stage(stage)).values()),
+            }
+    stages["release"]["stored"] += sum(storage.sizes(storage.join(out, "releases")).values())
+    facts = workspace.facts("ingest")
+    return {
+        "turns": facts["kept"],
+        "buckets": facts["buckets"],
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
+        "stages": stages,
+    }
+
+
+def _step(module: Any, context: Any) -> Any:
+    return lambda: module.run(context)
+
+
+def _cpu() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+def coefficients(small: dict[str, Any], large: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """By stage: CPU microseconds a turn, CPU seconds once a run, bytes shuffled and stored a turn."""
+    more, turns = large["turns"] - small["turns"], large["turns"]
+    told = {}
+    for stage in STAGES:
+        a, b = small["stages"][stage], large["stages"][stage]
+        turn_us = max(0.0, (b["cpu"] - a["cpu"]) / more * 1e6)
+        told[stage] = {
+            "turn_us": turn_us,
+            "once_s": max(0.0, b["cpu"] - turn_us * turns / 1e6),
+            "shuffled": b["shuffled"] / turns,
+            "stored": b["stored"] / turns,
+        }
+    return told
+
+
+def memory(small_buckets: dict[str, Any], large_buckets: dict[str, Any], threads: int) -> dict[str, float]:
+    """Bytes that a turn of a bucket takes in each thread that holds one, and those of a worker without any."""
+    in_bucket = [run["turns"] / run["buckets"] for run in (small_buckets, large_buckets)]
+    a_turn = (large_buckets["peak"] - small_buckets["peak"]) / (in_bucket[1] - in_bucket[0]) / threads
+    return {"turn": a_turn, "worker": large_buckets["peak"] - a_turn * in_bucket[1] * threads}
+
+
+def measure(folder: Path, turns: tuple[int, int]) -> dict[str, Any]:
+    """All runs, each in a new process."""
+    logs = {}
+    for n in turns:
+        logs[n] = folder / f"log-{n}"
+        watched([*AFTERWORD, "simulate", "--out", str(logs[n]), "--turns", str(n), "--form", "parquet"])
+    runs = {}
+    for name, n, settings in (
+        *((f"{mode}.{n}", n, [f"shuffle.mode={mode}"]) for mode in MODES for n in turns),
+        ("buckets", turns[1], [f"shuffle.bucket_bytes={SMALL_BUCKET}"]),
+    ):
+        command = ["-m", "bench.cost", "--one", str(logs[n] / "logs"), str(folder / name), *settings]
+        runs[name] = json.loads(watched([sys.executable, *command]).out.splitlines()[-1])
+        subprocess.run(["rm", "-rf", str(folder / name)], check=True)
+        cpu = sum(s["cpu"] for s in runs[name]["stages"].values())
+        print(f"{name:<16}{runs[name]['turns']:>10,} turns{cpu:>10.1f} s of CPU{runs[name]['peak'] >> 20:>8,} MiB")
+    from pipeline.readers import reader
+
+    path = next((logs[turns[1]] / "logs").rglob("*.parquet"))
+    with path.open("rb") as stream:
+        batch = next(iter(reader("canonical").read(stream, path.name)))
+    return {
+        "logged_bytes": batch.turns.nbytes / batch.turns.num_rows,
+        "memory": memory(runs["buckets"], runs[f"spill.{turns[1]}"], 2),
+        "runs": runs,
+        **{mode: coefficients(*(runs[f"{mode}.{n}"] for n in turns)) for mode in MODES},
+    }
+
+
+def main() -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("out/cost.json"))
+    parser.add_argument("--turns", type=int, nargs=2, default=TURNS, metavar="N", help="turns of the two logs")
+    parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    _quiet()
+    if arguments.one:
+        print(json.dumps(one(arguments.one[0], arguments.one[1], arguments.one[2:])))
+        return 0
+    figures: dict[str, Any] = machine()
+    with tempfile.TemporaryDirectory() as folder:
+        figures |= measure(Path(folder), tuple(arguments.turns))
+    figures["machine.load_after"] = machine()["machine.load"]
+    storage.write_bytes(str(arguments.out), storage.readable_json(figures))
+    for mode in MODES:
+        print(f"\n{mode:<10}{'us a turn':>12}{'s once':>10}{'shuffled':>10}{'stored':>10}   (bytes a turn)")
+        for stage, row in figures[mode].items():
+            held = f"{row['shuffled']:>10.0f}{row['stored']:>10.0f}"
+            print(f"{stage:<10}{row['turn_us']:>12.1f}{row['once_s']:>10.1f}{held}")
+    told = figures["memory"]
+    print(f"\nmemory    {told['turn']:,.0f} bytes a turn and thread, {told['worker'] / 2**20:,.0f} MiB a worker")
+    print(f"a logged turn: {figures['logged_bytes']:,.0f} bytes as an Arrow table")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

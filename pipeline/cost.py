@@ -1,0 +1,139 @@
+"""What a turn costs: figures of `python -m bench.cost`. docs/cost.md says on what they were measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """A stage's cost.
+
+    Attributes
+    ----------
+    turn_us : float
+        CPU microseconds a turn.
+    once_s : float
+        CPU seconds once a run, whatever its turns; of train those of a fit on `MEASURED_TRAIN_ROWS`.
+    shuffled, stored : float
+        Bytes a turn.
+    """
+
+    turn_us: float
+    once_s: float
+    shuffled: float
+    stored: float
+
+
+# Either mode of the shuffle on the local runner, without an engine's own work. Bytes are those of the files of
+# `spill`, for both.
+SPILL: Final = {
+    "ingest": StageCost(12.5, 3.6, 702.1, 59.9),
+    "signals": StageCost(19.8, 0.9, 0.0, 113.7),
+    "train": StageCost(11.3, 17.9, 0.0, 33.3),
+    "label": StageCost(17.7, 0.9, 0.0, 50.9),
+    "curate": StageCost(10.2, 1.1, 135.2, 12.7),
+    "release": StageCost(0.6, 5.8, 31.6, 31.1),
+}
+NATIVE: Final = {
+    "ingest": StageCost(22.1, 2.3, 702.1, 59.9),
+    "signals": StageCost(22.1, 0.3, 0.0, 113.7),
+    "train": StageCost(26.8, 16.0, 0.0, 33.3),
+    "label": StageCost(15.7, 1.1, 0.0, 50.9),
+    "curate": StageCost(11.5, 1.0, 135.2, 12.7),
+    "release": StageCost(3.7, 5.3, 31.6, 31.1),
+}
+# Bytes of a measured turn as an Arrow table, as its reader gives it.
+LOGGED_BYTES: Final = 570.0
+# Bytes that a turn of a bucket takes in each thread that holds one, and those of a worker without any.
+TURN_MEMORY: Final = 1246.3
+WORKER_MEMORY: Final = 999 << 20
+MEASURED_TRAIN_ROWS: Final = 20_000
+_COSTS: Final = {"local": SPILL, "dataflow": NATIVE, "spark": NATIVE}
+# Threads of a worker that each hold a bucket (`workers.threads` = 0).
+THREADS: Final = {"local": 2, "dataflow": 1, "spark": 1}
+# Share of the hours paid for that a worker works; the rest is starting, waiting for the last bucket, and the engine's
+# own work. Assumed for a cluster, not measured: hold it against your first bill.
+BUSY: Final = {"local": 1.0, "dataflow": 0.7, "spark": 0.7}
+# What reads, redacts and encodes text goes by its length; of the later stages nothing was measured that would say so.
+_BY_LENGTH: Final = frozenset({"ingest"})
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run is estimated to take.
+
+    Attributes
+    ----------
+    stages : dict
+        Stage to `cpu_seconds`, `shuffled` and `stored` bytes.
+    shuffled, stored : int
+        Bytes in all.
+    vcpu_hours : float
+        Paid for: CPU hours over the share of them that is work.
+    hours : float
+        By the clock, if no worker ever waits for another.
+    worker_bytes : int
+        Peak memory of a worker.
+    scale : float
+        Size of a turn over that of the measured ones.
+    """
+
+    stages: dict[str, dict[str, Any]]
+    shuffled: int
+    stored: int
+    vcpu_hours: float
+    hours: float
+    worker_bytes: int
+    scale: float
+
+
+def estimate(
+    turns: int,
+    buckets: int,
+    runner: str = "local",
+    turn_bytes: float | None = None,
+    train_rows: int = MEASURED_TRAIN_ROWS,
+    threads: int = 1,
+    workers: int = 1,
+) -> Estimate:
+    """Estimate a run of all stages.
+
+    Parameters
+    ----------
+    turns, buckets : int
+    runner : str
+        `local`, `dataflow` or `spark`.
+    turn_bytes : float or None
+        Bytes of a turn as an Arrow table, as a reader gives it; None takes that of the measured ones.
+    train_rows : int
+        Turns that are learned from, at most; the fit is taken to go by their number.
+    threads : int
+        Buckets that a worker holds at once.
+    workers : int
+        Workers of a vCPU each.
+    """
+    scale = 1.0 if turn_bytes is None else turn_bytes / LOGGED_BYTES
+    learned = min(turns, train_rows) / MEASURED_TRAIN_ROWS
+    stages, once, each = {}, 0.0, 0.0
+    for name, cost in _COSTS[runner].items():
+        own_once = cost.once_s * (learned if name == "train" else 1)
+        own_each = cost.turn_us * turns / 1e6 * (scale if name in _BY_LENGTH else 1)
+        once, each = once + own_once, each + own_each
+        stages[name] = {
+            "cpu_seconds": round(own_once + own_each, 3),
+            "shuffled": round(cost.shuffled * turns * scale),
+            "stored": round(cost.stored * turns * scale),
+        }
+    busy = BUSY[runner]
+    return Estimate(
+        stages=stages,
+        shuffled=sum(row["shuffled"] for row in stages.values()),
+        stored=sum(row["stored"] for row in stages.values()),
+        vcpu_hours=(once + each) / 3600 / busy,
+        # What is once a run is one process's work.
+        hours=(once + each / min(workers, buckets)) / 3600 / busy,
+        worker_bytes=round(WORKER_MEMORY + TURN_MEMORY * scale * threads * turns / buckets),
+        scale=scale,
+    )

@@ -1,0 +1,86 @@
+"""What a run says, as JSON: one object a line, on standard error where that is wished, and always kept with the run."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from pipeline.errors import ConfigError
+
+NAME: Final = "log.jsonl"
+VARIABLE: Final = "AFTERWORD_LOG_FORMAT"
+FORMATS: Final = ("text", "json")
+
+
+def log_format(wished: str | None) -> str:
+    """`text` or `json`: what is wished, else what the environment says.
+
+    Raises
+    ------
+    ConfigError
+        If the environment names neither.
+    """
+    found = wished or os.environ.get(VARIABLE) or FORMATS[0]
+    if found not in FORMATS:
+        raise ConfigError(f"{VARIABLE}={found}: {' or '.join(FORMATS)} is wanted")
+    return found
+
+
+@dataclass
+class Log:
+    """Lines of one run.
+
+    Attributes
+    ----------
+    run_id : str
+        Stands in every line.
+    path : str or None
+        File that is written anew with each event, as stores cannot append; None = none is kept.
+    """
+
+    run_id: str = ""
+    path: str | None = None
+    lines: list[str] = field(default_factory=list)
+
+    def line(self, stage: str, event: str, message: str, rows: int | None = None, seconds: float | None = None) -> str:
+        """One event as a line of JSON; kept, unless it only says that a stage is still at work.
+
+        Parameters
+        ----------
+        stage : str
+            Empty outside of one.
+        event : str
+            `started`, `running`, `finished`, `failed` or `note`.
+        message : str
+            What the text form says.
+        rows : int, optional
+            Since the stage began.
+        seconds : float, optional
+            The same.
+        """
+        told = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "run_id": self.run_id,
+            "stage": stage or None,
+            "event": event,
+            "rows": rows,
+            "seconds": None if seconds is None else round(seconds, 3),
+            "message": message,
+        }
+        text = json.dumps(told, ensure_ascii=False)
+        if event != "running":
+            self.lines.append(text)
+            self._keep()
+        return text
+
+    def _keep(self) -> None:
+        from pipeline import storage  # imports Beam, which --help does without
+
+        # A full disk must not hide what it broke.
+        with suppress(OSError):
+            if self.path is not None:
+                storage.write_bytes(self.path, "".join(f"{line}\n" for line in self.lines).encode("utf-8"))

@@ -1,0 +1,106 @@
+"""The figures of a run for Prometheus, in a file that node_exporter's textfile collector reads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline import storage
+from pipeline.exposition import Family, render
+from pipeline.gates.counts import by_domain, by_outcome
+from pipeline.stages import STAGES
+from pipeline.writers.views import rows_by_split
+
+if TYPE_CHECKING:
+    from pipeline.jobs.context import Context
+
+# A label of many values is a series each: of more domains, those with the most turns have their own.
+DOMAINS: Final = 50
+OTHER: Final = "(other)"
+# Outcomes that are no rows of their stage, but bytes.
+_NO_ROWS: Final = "bytes."
+
+
+def write(context: Context, ended: datetime, failed: str | None) -> None:
+    """Write `events.metrics`, whole or not at all; nothing where it names no file.
+
+    Parameters
+    ----------
+    context : Context
+    ended : datetime
+    failed : str or None
+        The stage that failed. Counts of the stages before it are told, its own are not.
+    """
+    if context.config.events.metrics is not None:
+        data = render(families(context, ended, failed)).encode("utf-8")
+        storage.write_bytes(context.config.events.metrics, data)
+
+
+def families(context: Context, ended: datetime, failed: str | None) -> list[Family]:
+    """The metrics of a run."""
+    progress = context.progress
+    seconds = Family("afterword_stage_seconds", "Seconds that a stage of the last run took.")
+    for stage, value in progress.seconds.items():
+        seconds.add(round(value, 3), stage=stage)
+    whole = [s for s in STAGES if s in progress.seconds and s not in (failed, "train")]
+    counts = {stage: context.workspace.counts(stage) for stage in whole}
+    rows = Family("afterword_stage_rows", "Rows of a stage of the last run by what became of them.")
+    for stage, table in counts.items():
+        for outcome, n in by_outcome(table).items():
+            if not outcome.startswith(_NO_ROWS):
+                rows.add(n, stage=stage, outcome=outcome)
+    success = Family("afterword_run_success", "Whether the last run ended well: 1, or 0 where a stage failed.")
+    success.add(int(failed is None))
+    stamp = Family("afterword_run_timestamp_seconds", "When the last run ended, in seconds since 1970, UTC.")
+    stamp.add(round(ended.timestamp(), 3))
+    return [
+        success,
+        stamp,
+        seconds,
+        rows,
+        *_buckets(progress.buckets),
+        *_domains(by_domain(counts["label"]) if "label" in counts else {}),
+        *(_examples(by_outcome(counts["release"])) if "release" in counts else []),
+    ]
+
+
+def _buckets(held: dict[str, dict[str, int]]) -> list[Family]:
+    """The largest bucket that a stage's shuffle made: what its workers' memory goes by."""
+    told = []
+    for name, unit in (("rows", "Rows"), ("bytes", "Bytes in memory")):
+        family = Family(f"afterword_stage_bucket_max_{name}", f"{unit} of the largest bucket of a stage's shuffles.")
+        for stage, largest in held.items():
+            if f"bucket_{name}" in largest:
+                family.add(largest[f"bucket_{name}"], stage=stage)
+        told.append(family)
+    return told
+
+
+def _domains(domains: dict[str, dict[str, int]]) -> list[Family]:
+    """Turns and share of defects; domains beyond the first ones are put together."""
+    turns = Family("afterword_turns", "Turns of the last run by domain.")
+    share = Family("afterword_defect_share", "Share of a domain's turns that the last run judged defective.")
+    ordered = sorted(domains.items(), key=lambda d: (-d[1].get("turns", 0), d[0]))
+    rest: dict[str, Any] = {}
+    for _, row in ordered[DOMAINS:]:
+        rest = {k: rest.get(k, 0) + row.get(k, 0) for k in ("turns", "defects")}
+    for name, row in [*ordered[:DOMAINS], *([(OTHER, rest)] if rest else [])]:
+        n = row.get("turns", 0)
+        turns.add(n, domain=name)
+        if n:
+            share.add(round(row.get("defects", 0) / n, 6), domain=name)
+    return [turns, share]
+
+
+def _examples(outcomes: dict[str, int]) -> list[Family]:
+    """Examples by split and kind, and the rows of the views by split."""
+    examples = Family("afterword_release_examples", "Examples of the last release by split and kind.")
+    for outcome, n in outcomes.items():
+        name, *labels = outcome.split(".")
+        if name == "examples" and len(labels) == 2:
+            examples.add(n, split=labels[0], kind=labels[1])
+    rows = Family("afterword_release_view_rows", "Rows of the last release's views by split.")
+    for (split, view), n in rows_by_split(outcomes).items():
+        if n:
+            rows.add(n, split=split, view=view)
+    return [examples, rows]

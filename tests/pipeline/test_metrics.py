@@ -1,0 +1,151 @@
+"""The figures of a run for Prometheus, and its lines as JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic import SETTINGS, afterword, copy
+
+from pipeline import metrics, tally
+from pipeline.errors import ConfigError
+from pipeline.exposition import Family, render
+from pipeline.log import Log, log_format
+from pipeline.progress import Progress
+from pipeline.stages import STAGES
+
+_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+_LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
+_SAMPLE = re.compile(rf"({_NAME})(?:\{{({_LABEL}(?:,{_LABEL})*)\}})? (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    """(name, labels) to value; fails where a line is not of the format's grammar, or a family is not told first."""
+    out: dict[tuple[str, str], float] = {}
+    told: list[str] = []
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name = line.split(" ")[2]
+            assert name not in told
+            told.append(name)
+        elif line.startswith("# TYPE "):
+            assert line.split(" ")[2:] == [told[-1], "gauge"]
+        else:
+            found = _SAMPLE.fullmatch(line)
+            assert found and found[1] == told[-1], line
+            key = (found[1], found[2] or "")
+            assert key not in out
+            out[key] = float(found[3])
+    return out
+
+
+def test_labels_and_help_are_escaped():
+    family = Family("afterword_turns", "Of\na \\ domain.")
+    family.add(3, domain='a"b\\c\nd')
+    family.add(0.5)
+    assert render([family, Family("afterword_none", "Nothing.")]) == (
+        "# HELP afterword_turns Of\\na \\\\ domain.\n"
+        "# TYPE afterword_turns gauge\n"
+        'afterword_turns{domain="a\\"b\\\\c\\nd"} 3\n'
+        "afterword_turns 0.5\n"
+    )
+    assert len(samples(render([family]))) == 2
+
+
+def test_domains_beyond_the_first_are_put_together(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(metrics, "DOMAINS", 2)
+    held = {"a": {"turns": 5, "defects": 1}, "b": {"turns": 9}, "c": {"turns": 3, "defects": 3}, "d": {"turns": 1}}
+    told = samples(render(metrics._domains(held)))
+    assert told == {
+        ("afterword_turns", 'domain="b"'): 9,
+        ("afterword_turns", 'domain="a"'): 5,
+        ("afterword_turns", 'domain="(other)"'): 4,
+        ("afterword_defect_share", 'domain="b"'): 0,
+        ("afterword_defect_share", 'domain="a"'): 0.2,
+        ("afterword_defect_share", 'domain="(other)"'): 0.75,
+    }
+
+
+def test_a_run_leaves_its_figures_and_its_log(released: Path, log: Path, tmp_path: Path, capsys: Any):
+    out, file = tmp_path / "out", tmp_path / "afterword.prom"
+    call = ("run", "--input", log, *SETTINGS, "--out", out, "--log-format", "json", "--metrics", file)
+    assert afterword(*call) == 0
+    told = samples(file.read_text())
+    run = json.loads(next((out / "runs").glob("*/run.json")).read_text())
+    assert told["afterword_run_success", ""] == 1 and told["afterword_run_timestamp_seconds", ""] > 1.7e9
+    for stage, seconds in run["seconds"].items():
+        assert told["afterword_stage_seconds", f'stage="{stage}"'] == pytest.approx(seconds)
+    counts = run["result"]["counts"]
+    for stage in ("ingest", "label", "curate"):
+        for outcome in ("in", "kept"):
+            assert told["afterword_stage_rows", f'stage="{stage}",outcome="{outcome}"'] == counts[stage][outcome]
+    for domain, row in run["result"]["domains"].items():
+        assert told["afterword_turns", f'domain="{domain}"'] == row["turns"]
+        share = row.get("defects", 0) / row["turns"]
+        assert told["afterword_defect_share", f'domain="{domain}"'] == pytest.approx(share, abs=1e-6)
+    examples = {k: n for (name, k), n in told.items() if name == "afterword_release_examples"}
+    kept = {k: n for k, n in counts["release"].items() if k.startswith("examples.")}
+    assert examples == {f'split="{k.split(".")[1]}",kind="{k.split(".")[2]}"': n for k, n in kept.items()} and examples
+    assert told["afterword_release_view_rows", 'split="train",view="nlu"'] > 0
+    assert told["afterword_stage_bucket_max_rows", 'stage="ingest"'] == counts["ingest"]["kept"]
+    # The release is as without them.
+    assert (out / "CURRENT").read_text() == (released / "CURRENT").read_text()
+    said = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    kept_lines = next((out / "runs").glob("*/log.jsonl")).read_text().splitlines()
+    assert [json.loads(line) for line in kept_lines] == [line for line in said if line["event"] != "running"]
+    assert {line["run_id"] for line in said} == {run["run_id"]}
+    ends = [line for line in said if line["event"] == "finished"]
+    assert [line["stage"] for line in ends] == list(STAGES) and set(STAGES) == set(run["seconds"])
+    assert all(line["seconds"] > 0 and line["time"].endswith("+00:00") for line in ends)
+
+
+def test_a_run_that_fails_says_so_and_tells_what_was_done_before(released: Path, tmp_path: Path):
+    out, file = copy(released, tmp_path / "out"), tmp_path / "a.prom"
+    call = ("run", "--out", out, "--from", "label", "--metrics", file, "--set", "gates.max_dead_letter_share=0")
+    assert afterword(*call) == 4
+    told = samples(file.read_text())
+    assert told["afterword_run_success", ""] == 0
+    assert ("afterword_stage_rows", 'stage="label",outcome="kept"') in told
+    assert not [k for k in told if k[0] == "afterword_stage_rows" and 'stage="release"' in k[1]]
+    ended = max((out / "runs").glob("*/log.jsonl"), key=lambda p: p.stat().st_mtime).read_text().splitlines()
+    assert json.loads(ended[-1])["event"] == "failed" and json.loads(ended[-1])["stage"] == "release"
+
+
+def test_metrics_that_cannot_be_written_fail_no_run(released: Path, tmp_path: Path, capsys: Any):
+    (tmp_path / "file").write_text("")
+    call = ("run", "--out", copy(released, tmp_path / "out"), "--from", "release")
+    assert afterword(*call, "--metrics", tmp_path / "file" / "a.prom") == 0
+    assert "events.metrics" in capsys.readouterr().err
+
+
+def test_json_lines_have_stage_rows_and_seconds_and_no_terminal_codes():
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    progress = Progress(stream, as_json=True, log=Log("r1"))
+    with progress.stage("signals"):
+        tally.add(12)
+        progress.note('say "ü"\nagain')
+    progress.note("after")
+    first, note, last, after = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert first["event"] == "started" and first["rows"] is None and first["run_id"] == "r1"
+    assert note["message"] == 'say "ü"\nagain' and note["stage"] == "signals"
+    assert last["event"] == "finished" and last["rows"] == 12 and last["seconds"] >= 0
+    assert after["stage"] is None and set(first) == {
+        "time", "run_id", "stage", "event", "rows", "seconds", "message"
+    }  # fmt: skip
+
+
+def test_the_environment_names_the_form_and_the_option_goes_first(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AFTERWORD_LOG_FORMAT", "json")
+    assert log_format(None) == "json" and log_format("text") == "text"
+    monkeypatch.setenv("AFTERWORD_LOG_FORMAT", "yaml")
+    with pytest.raises(ConfigError, match="yaml"):
+        log_format(None)
