@@ -7,7 +7,7 @@ OUT    ?= out/quality.json
 STAMP   = $(VENV)/.installed
 
 .PHONY: demo docs install test test-all lint types lock golden bench-quality bench-loop bench-ablation bench-audit bench-memory \
-        bench-speed bench-dedup bench-privacy crash clean airflow test-airflow lock-airflow spark test-spark
+        bench-speed bench-dedup bench-privacy bench-cost crash clean airflow test-airflow lock-airflow spark test-spark
 
 # Two commands are enough to see it: `make demo`, `make test`.
 demo: install
@@ -108,6 +108,9 @@ bench-privacy: install
 bench-speed: OUT = out/speed.json
 bench-speed: install
 	$(BIN)/python -m bench.speed --out $(OUT)
+
+bench-cost: install
+	$(BIN)/python -m bench.cost --out out/cost.json
 
 bench-dedup: install
 	$(BIN)/python -m bench.near_duplicates --data $(DATA) --out out/near_duplicates.json
