@@ -31,7 +31,7 @@ test-all: install
 spark: .spark/.fetched
 
 .spark/.fetched: spark/pom.xml
-	rm -rf .spark/jars .spark/.fetched
+	rm -rf .spark/jars .spark/new .spark/.fetched
 	mvn --batch-mode --quiet --file spark/pom.xml \
 	    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory=$(CURDIR)/.spark/new
 	mv .spark/new .spark/jars
