@@ -1,7 +1,8 @@
 """Errors of workers, as this process would have raised them.
 
 A runner passes on what went wrong in a worker as the text of a traceback. What is ours in it, and what the store said
-(no space left, no such file), is told as itself; anything else stays what the runner raised.
+(no space left, no such file), is told as itself; a job server's stack is told in a line; anything else stays what the
+runner raised.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ _OURS: Final = re.compile(r"^pipeline\.errors\.(\w+Error): (.*?)(?: \[while runn
 _OF_SYSTEM: Final = re.compile(
     r"^(?:\w+\.)*\w+Error: \[Errno (\d+)\] ([^\n:]*)(?:: '([^\n']*)')?(?: \[while running [^\n]*\])?$", re.MULTILINE
 )
+
+# A job server's word that a job failed; the server's own stack follows.
+_OF_SERVER: Final = re.compile(r"^Pipeline \S+ failed in state (\w+)")
+_RAISED: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception))\b", re.MULTILINE)
 
 # Beam's loggers that give a worker's traceback.
 _TELL: Final = ("apache_beam.runners.common", "apache_beam.runners.worker.sdk_worker")
@@ -44,13 +49,26 @@ def failures() -> Iterator[None]:
     except errors.AfterwordError as error:
         raise type(error)(_STEP.sub("", str(error))) from error
     except Exception as error:
-        told = cause(str(error))
+        told = cause(str(error)) or _of_server(str(error))
         if told is None:
             raise
         raise told from error
     finally:
         for logger in loggers:
             logger.removeFilter(_unforeseen)
+
+
+def _of_server(text: str) -> errors.AfterwordError | None:
+    """What a job server says of a job that failed, in a line: the kind of the error, as its words may quote a log."""
+    found = _OF_SERVER.match(text)
+    if found is None:
+        return None
+    kinds = _RAISED.findall(text[found.end() :])
+    raised = f" ({kinds[-1]})" if kinds else ""
+    return errors.AfterwordError(
+        f"the job server ended the job in state {found[1]}{raised}: a worker was lost, or raised what was not "
+        "foreseen; the server's log has it whole. The last release stays current; run the same again"
+    )
 
 
 def _unforeseen(record: logging.LogRecord) -> bool:

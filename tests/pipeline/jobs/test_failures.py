@@ -6,7 +6,7 @@ import apache_beam as beam
 import pytest
 
 from pipeline.config import load
-from pipeline.errors import StageError, VerifyError
+from pipeline.errors import AfterwordError, StageError, VerifyError
 from pipeline.jobs.context import Context
 from pipeline.jobs.failures import cause, failures
 from pipeline.workspace import Workspace
@@ -50,3 +50,15 @@ def test_of_several_errors_in_a_traceback_the_last_of_ours_is_the_cause():
 def test_without_an_error_nothing_happens():
     with failures():
         pass
+
+
+def test_a_job_servers_stack_is_told_in_a_line_by_its_kind_alone():
+    stack = "java.lang.RuntimeException: Traceback\n  File x\nValueError: words of a user\n\tat org.apache"
+    with pytest.raises(AfterwordError, match=r"in state FAILED \(ValueError\)") as caught, failures():
+        raise RuntimeError(f"Pipeline job-1_2 failed in state FAILED: {stack}")
+    assert "words of a user" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_error_of_ours_in_a_job_servers_stack_is_still_ours():
+    with pytest.raises(VerifyError, match=r"^x: gone$"), failures():
+        raise RuntimeError("Pipeline j failed in state FAILED: java.X\npipeline.errors.VerifyError: x: gone\n\tat a")
