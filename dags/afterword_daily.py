@@ -37,14 +37,10 @@ stages before it again. Any task of any day can be cleared.
 
 from __future__ import annotations
 
-import os
 from datetime import datetime, timedelta, timezone
 
-from afterword_alerts import on_failure
-from afterword_operators import ReadySensor, ReportOperator, StageOperator
-from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, chain
-
-POOL = os.environ.get("AFTERWORD_POOL", "afterword")
+from afterword_operators import DEFAULT_ARGS, SET, ReadySensor, ReportOperator, StageOperator
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, chain
 
 with DAG(
     dag_id="afterword_daily",
@@ -56,15 +52,8 @@ with DAG(
     catchup=False,
     # A day's parent is the release of the day before. Airflow does not hold backfills to this number.
     max_active_runs=1,
-    default_args={
-        "pool": POOL,
-        "retries": 2,
-        "retry_delay": timedelta(minutes=10),
-        # A run that was begun is finished before the next one takes the work area.
-        "weight_rule": "upstream",
-        "on_failure_callback": on_failure,
-    },
-    params={"set": Param([], type="array", items={"type": "string"}, description="section.key=value, one a line")},
+    default_args=DEFAULT_ARGS,
+    params={"set": SET},
     tags=["afterword"],
     doc_md=__doc__,
 ):

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from afterword_alerts import on_quarantine
+from afterword_alerts import on_failure, on_quarantine
 from afterword_area import STAGES, StoreError, carry, current, manifest, missing, model_file, released
 from afterword_command import FINAL, NOT_READY, Done, Process, Settings, day
-from airflow.sdk import BaseOperator, BaseSensorOperator, Variable
+from airflow.sdk import BaseOperator, BaseSensorOperator, Param, Variable
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+# Of every task, daily and weekly.
+DEFAULT_ARGS = {
+    "pool": os.environ.get("AFTERWORD_POOL", "afterword"),
+    "retries": 2,
+    "retry_delay": timedelta(minutes=10),
+    # A run that was begun is finished before the next one takes the work area.
+    "weight_rule": "upstream",
+    "on_failure_callback": on_failure,
+}
+SET = Param([], type="array", items={"type": "string"}, description="section.key=value, one a line")
 
 
 class CommandError(AirflowException):

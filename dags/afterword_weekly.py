@@ -20,12 +20,10 @@ when its models are no longer used, and name it too when you call `afterword for
 
 from __future__ import annotations
 
-import os
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
-from afterword_alerts import on_failure
-from afterword_operators import PromoteOperator, TrainStageOperator
-from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, chain
+from afterword_operators import DEFAULT_ARGS, SET, PromoteOperator, TrainStageOperator
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, chain
 
 with DAG(
     dag_id="afterword_weekly",
@@ -35,15 +33,8 @@ with DAG(
     start_date=datetime(2000, 1, 1, tzinfo=timezone.utc),  # noqa: UP017 - Airflow's workers may run an older Python
     catchup=False,
     max_active_runs=1,
-    default_args={
-        "pool": os.environ.get("AFTERWORD_POOL", "afterword"),
-        "retries": 2,
-        "retry_delay": timedelta(minutes=10),
-        # A run that was begun is finished before the next one takes the work area.
-        "weight_rule": "upstream",
-        "on_failure_callback": on_failure,
-    },
-    params={"set": Param([], type="array", items={"type": "string"}, description="section.key=value, one a line")},
+    default_args=DEFAULT_ARGS,
+    params={"set": SET},
     tags=["afterword"],
     doc_md=__doc__,
 ):

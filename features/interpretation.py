@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from features.hashing import SEPARATOR, hash_texts, strings
 from features.text import distinct, flat, is_true, mapped, normalise
+from schemas import INTERPRETATION
 
 I64 = npt.NDArray[np.int64]
 
@@ -149,6 +150,23 @@ def best(candidates: Candidates) -> I64:
     first = candidates.offsets[:-1].copy()
     first[np.diff(candidates.offsets) == 0] = -1
     return first
+
+
+def unscored(domain: pa.Array, intent: pa.Array, slots: pa.Array) -> pa.StructArray:
+    """Interpretations that no interpreter scored: labels.
+
+    Parameters
+    ----------
+    domain, intent, slots : pyarrow.Array, shape (n,)
+    """
+    held = {"domain": domain, "intent": intent, "slots": slots, "score": pa.nulls(len(intent), pa.float64())}
+    return pa.StructArray.from_arrays([held[f.name] for f in INTERPRETATION], fields=list(INTERPRETATION))
+
+
+def candidate_ids(entries: pa.StructArray) -> I64:
+    """Candidate id of each of n interpretations, which are of no list; shape (n,)."""
+    single = pa.ListArray.from_arrays(pa.array(np.arange(len(entries) + 1), pa.int32()), entries)
+    return flatten(single).candidate_id
 
 
 def hex_id(candidate_id: I64) -> list[str]:

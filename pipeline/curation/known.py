@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import hash_texts, mix
-from features.interpretation import flatten
+from features.interpretation import candidate_ids, unscored
 from features.text import flat, is_true, normalise
 from pipeline import storage
 from pipeline.curation.rows import left_out
@@ -29,6 +29,7 @@ from schemas.turn import INTERPRETATION, SLOT
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 # Labels of the same words that a line of the diff shows.
+_LABEL: Final = ("domain", "intent", "slots")
 _SHOWN: Final = 3
 
 
@@ -64,15 +65,9 @@ class TrainingSet:
     def _labels(self, labels: pa.StructArray) -> I64:
         """Hash of as much of each label as is compared."""
         n = len(labels)
-        columns = {
-            "domain": labels.field("domain") if self.with_domain else pa.nulls(n, pa.string()),
-            "intent": labels.field("intent"),
-            "slots": labels.field("slots") if self.with_slots else pa.nulls(n, pa.list_(SLOT)),
-            "score": pa.nulls(n, pa.float64()),
-        }
-        plain = pa.StructArray.from_arrays([columns[f.name] for f in INTERPRETATION], fields=list(INTERPRETATION))
-        single = pa.ListArray.from_arrays(pa.array(np.arange(n + 1), pa.int32()), plain)
-        return flatten(single).candidate_id
+        domain = labels.field("domain") if self.with_domain else pa.nulls(n, pa.string())
+        slots = labels.field("slots") if self.with_slots else pa.nulls(n, pa.list_(SLOT))
+        return candidate_ids(unscored(domain, labels.field("intent"), slots))
 
     def has(self, words: I64, labels: pa.StructArray) -> Mask:
         """Whether the set has each of these words with this label."""
@@ -145,16 +140,11 @@ def compare(examples: pa.Table, training: TrainingSet) -> Compared:
 
 
 def _labels(examples: pa.Table) -> pa.StructArray:
-    return _interpretations({name: flat(examples[name]) for name in ("domain", "intent", "slots")})
+    return unscored(*(flat(examples[name]) for name in _LABEL))
 
 
 def _rejected(rejected: pa.StructArray) -> pa.StructArray:
-    return _interpretations({name: pc.struct_field(rejected, name) for name in ("domain", "intent", "slots")})
-
-
-def _interpretations(columns: dict[str, pa.Array]) -> pa.StructArray:
-    held = columns | {"score": pa.nulls(len(columns["intent"]), pa.float64())}
-    return pa.StructArray.from_arrays([held[f.name] for f in INTERPRETATION], fields=list(INTERPRETATION))
+    return unscored(*(pc.struct_field(rejected, name) for name in _LABEL))
 
 
 def contradictions(examples: pa.Table, training: TrainingSet, keep_known: bool = True) -> pa.Table:

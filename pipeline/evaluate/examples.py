@@ -12,13 +12,13 @@ import pandas as pd
 import pyarrow as pa
 
 from features.hashing import strings
-from features.interpretation import flatten, hex_id, list_offsets
+from features.interpretation import candidate_ids, hex_id, list_offsets, unscored
 from features.text import flat
 from models.evaluation import MAJORITY
 from pipeline import storage
 from pipeline.explain.release import Release
 from pipeline.transforms.counts import domain_names
-from schemas import EXAMPLE, INTERPRETATION, LABEL_KINDS
+from schemas import EXAMPLE, LABEL_KINDS
 
 _COLUMNS: Final = ["example_id", "kind", "domain", "intent", "slots", "provenance"]
 
@@ -67,10 +67,7 @@ def _shares(table: pa.Table, right: pd.Series) -> tuple[Any, Any]:
 
 
 def _candidates(table: pa.Table) -> Any:
-    columns = [flat(table[name]) for name in ("domain", "intent", "slots")]
-    score = pa.nulls(table.num_rows, pa.float64())
-    one = pa.StructArray.from_arrays([*columns, score], fields=list(INTERPRETATION))
-    return flatten(pa.ListArray.from_arrays(pa.array(np.arange(table.num_rows + 1), pa.int32()), one)).candidate_id
+    return candidate_ids(unscored(*(flat(table[name]) for name in ("domain", "intent", "slots"))))
 
 
 def _figures(share: Any, turns: Any) -> dict[str, Any]:

@@ -42,9 +42,7 @@ def prove_gates(manifest: dict[str, Any], views: int) -> str:
     failed = [name for name, gate in held.items() if not gate["passed"] and gate["scope"] != DOMAIN]
     missing = [name for name in wanted if name not in held]
     if failed or missing:
-        written = manifest["identity"]["code"]
-        other = f"; it was written by code {written}, verify it with that" if written != code_version() else ""
-        raise VerifyError(f"gates: failed: {failed or 'none'}; did not run: {missing or 'none'}{other}")
+        raise VerifyError(f"gates: failed: {failed or 'none'}; did not run: {missing or 'none'}{_other(manifest)}")
     untrue = next((g for g in held.values() if g["passed"] != _holds(g)), None)
     if untrue:
         said = "hold" if untrue["passed"] else "fail"
@@ -60,6 +58,12 @@ def prove_gates(manifest: dict[str, Any], views: int) -> str:
     return f"{len(wanted)} gates were evaluated and hold" + (
         f", but for {len(told)} quarantined domain(s)" * bool(told)
     )
+
+
+def _other(manifest: dict[str, Any]) -> str:
+    """What to do where other code wrote the release, whose suites may be others."""
+    written = manifest["identity"]["code"]
+    return f"; it was written by code {written}, verify it with that" if written != code_version() else ""
 
 
 def _holds(gate: dict[str, Any]) -> bool:
@@ -89,7 +93,7 @@ def _prove_arguments(manifest: dict[str, Any], held: dict[str, dict[str, Any]], 
             if gate["expectation"] != expectation.type or gate["arguments"] != wanted:
                 raise VerifyError(
                     f"gates: {gate['gate']} asked for {gate['expectation']} of {gate['arguments']}; the configuration "
-                    f"and the counts want {expectation.type} of {wanted}"
+                    f"and the counts want {expectation.type} of {wanted}{_other(manifest)}"
                 )
 
 

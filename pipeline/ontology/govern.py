@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.interpretation import acted_on, flatten, hex_id, list_offsets
+from features.interpretation import acted_on, candidate_ids, hex_id, list_offsets
 from features.text import flat
 from pipeline.ontology.labels import Fate, Ontology, shown
 from pipeline.ontology.named import Named, named
@@ -125,8 +125,7 @@ def _ids(turns: pa.Table, lists: pa.ListArray, found: Named, wanted: Mask, label
 
 def _hex(entries: pa.StructArray) -> pa.Array:
     """Candidate ids, as labels of people name them."""
-    single = pa.ListArray.from_arrays(pa.array(np.arange(len(entries) + 1), pa.int32()), entries)
-    return pa.array(hex_id(flatten(single).candidate_id), pa.string())
+    return pa.array(hex_id(candidate_ids(entries)), pa.string())
 
 
 def with_names_now(gold: pa.Table, renamed: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import strings
-from features.interpretation import list_offsets
+from features.interpretation import list_offsets, unscored
 from features.text import flat, is_true, normalise
 from pipeline import storage
 from pipeline.ontology.labels import Fate, Ontology
@@ -22,7 +22,7 @@ from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.withheld import withheld_for
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import EXAMPLE, INTERPRETATION, LABEL_KINDS
+from schemas import EXAMPLE, LABEL_KINDS
 
 Mask = npt.NDArray[np.bool_]
 
@@ -140,10 +140,7 @@ class ReadCarried(beam.DoFn):
 
 def _other_label(examples: pa.Table, ontology: Ontology) -> Mask:
     """Examples whose label is none of the ontology's, or has another name in it, shape (n,)."""
-    label = {name: flat(examples[name]) for name in ("domain", "intent", "slots")}
-    label["score"] = pa.nulls(examples.num_rows, pa.float64())
-    entries = pa.StructArray.from_arrays([label[f.name] for f in INTERPRETATION], fields=list(INTERPRETATION))
-    found = named(entries, ontology)
+    found = named(unscored(*(flat(examples[name]) for name in ("domain", "intent", "slots"))), ontology)
     return (found.fate > Fate.FREE) | found.changed
 
 

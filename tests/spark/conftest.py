@@ -7,9 +7,18 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from spark.cluster import ROOT, free_port
+
+ROOT = Path(__file__).parents[2]
+
+
+def free_port() -> int:
+    """A port with two free ones after it, as far as can be told."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 @pytest.fixture(scope="session")
