@@ -29,26 +29,26 @@ class StageCost:
 # Either mode of the shuffle on the local runner, without an engine's own work. Bytes are those of the files of
 # `spill`, for both.
 SPILL: Final = {
-    "ingest": StageCost(12.5, 3.6, 702.1, 59.9),
-    "signals": StageCost(19.8, 0.9, 0.0, 113.7),
-    "train": StageCost(11.3, 17.9, 0.0, 33.3),
-    "label": StageCost(17.7, 0.9, 0.0, 50.9),
-    "curate": StageCost(10.2, 1.1, 135.2, 12.7),
-    "release": StageCost(0.6, 5.8, 31.6, 31.1),
+    "ingest": StageCost(6.8, 4.3, 702.1, 59.9),
+    "signals": StageCost(21.6, 0.3, 0.0, 113.7),
+    "train": StageCost(11.0, 17.9, 0.0, 33.3),
+    "label": StageCost(17.5, 1.5, 0.0, 50.9),
+    "curate": StageCost(14.2, 0.7, 135.2, 12.7),
+    "release": StageCost(10.0, 4.0, 31.6, 31.1),
 }
 NATIVE: Final = {
-    "ingest": StageCost(22.1, 2.3, 702.1, 59.9),
-    "signals": StageCost(22.1, 0.3, 0.0, 113.7),
-    "train": StageCost(26.8, 16.0, 0.0, 33.3),
-    "label": StageCost(15.7, 1.1, 0.0, 50.9),
-    "curate": StageCost(11.5, 1.0, 135.2, 12.7),
-    "release": StageCost(3.7, 5.3, 31.6, 31.1),
+    "ingest": StageCost(15.7, 3.6, 702.1, 59.9),
+    "signals": StageCost(20.9, 0.9, 0.0, 113.7),
+    "train": StageCost(7.2, 19.9, 0.0, 33.3),
+    "label": StageCost(18.9, 0.8, 0.0, 50.9),
+    "curate": StageCost(12.2, 1.3, 135.2, 12.7),
+    "release": StageCost(5.6, 5.3, 31.6, 31.1),
 }
 # Bytes of a measured turn as an Arrow table, as its reader gives it.
 LOGGED_BYTES: Final = 570.0
 # Bytes that a turn of a bucket takes in each thread that holds one, and those of a worker without any.
-TURN_MEMORY: Final = 1246.3
-WORKER_MEMORY: Final = 999 << 20
+TURN_MEMORY: Final = 1670.0
+WORKER_MEMORY: Final = 916 << 20
 MEASURED_TRAIN_ROWS: Final = 20_000
 _COSTS: Final = {"local": SPILL, "dataflow": NATIVE, "spark": NATIVE}
 # Threads of a worker that each hold a bucket (`workers.threads` = 0).
