@@ -38,7 +38,7 @@ from features.rephrase import Ahead
 from features.sentiment import sentiment
 from features.text import distinct, flat, is_true, token_count
 from features.texts import Texts, texts_of
-from features.timeline import SESSION_CAP, SESSION_GAP_S, Timeline, timeline
+from features.timeline import SESSION_BYTES, SESSION_CAP, SESSION_GAP_S, Timeline, timeline
 from schemas.signals import SIGNALS
 
 # Columns of a turn that the signals are made from; the others need not be read.
@@ -70,6 +70,8 @@ class SignalOptions:
         A pause longer than so many seconds ends a session: the usual cut for voice assistants.
     session_cap : int
         A session of more turns goes on in a next segment, so that one runaway client cannot fill a worker.
+    session_bytes : int
+        A session of more text (bytes of prompts, utterances and responses) goes on in a next segment too.
     rephrase_turns : int
         How many turns ahead a rephrase is looked for.
     rephrase_gap : float
@@ -87,6 +89,7 @@ class SignalOptions:
 
     session_gap: float = SESSION_GAP_S
     session_cap: int = SESSION_CAP
+    session_bytes: int = SESSION_BYTES
     rephrase_turns: int = rephrase.REPHRASE_TURNS
     rephrase_gap: float = rephrase.REPHRASE_GAP_S
     rephrase_likeness: float = REPHRASE_LIKENESS
@@ -113,7 +116,7 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
         Signals rows, same order and number.
     """
     options = options or SignalOptions()
-    line = timeline(turns, options.session_gap, options.session_cap)
+    line = timeline(turns, options.session_gap, options.session_cap, options.session_bytes)
     hypotheses = flatten(turns["interpretations"])
     texts = texts_of(turns, line)
     ahead = rephrase.look_ahead(texts.utterance, line, options.rephrase_turns, options.rephrase_gap)

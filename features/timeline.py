@@ -9,8 +9,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from features.hashing import strings
+from features.text import flat, mapped
 
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -26,6 +28,8 @@ ORDER: Final = (
 SESSION_GAP_S: Final = 300.0
 # A session longer than this goes on in a next segment, so that one runaway client cannot fill a worker.
 SESSION_CAP: Final = 10_000
+# The same of its text: whole documents pasted turn after turn.
+SESSION_BYTES: Final = 16 << 20
 
 
 def sort(turns: pa.Table) -> pa.Table:
@@ -78,20 +82,29 @@ class Timeline:
         return np.arange(len(self), dtype=np.int64) - self.position
 
 
-def timeline(turns: pa.Table, session_gap: float = SESSION_GAP_S, session_cap: int = SESSION_CAP) -> Timeline:
+def timeline(
+    turns: pa.Table,
+    session_gap: float = SESSION_GAP_S,
+    session_cap: int = SESSION_CAP,
+    session_bytes: int = SESSION_BYTES,
+) -> Timeline:
     """Cut sorted turns into sessions.
 
-    A new session starts at a new subject, where the gap to the previous turn *exceeds* `session_gap`, and
-    where a session has reached `session_cap` turns.
+    A new session starts at a new subject, where the gap to the previous turn *exceeds* `session_gap`, after every
+    `session_cap` turns without either, and where with one more turn the text *exceeds* `session_bytes`: a turn that
+    alone is larger has a session of its own.
 
     Parameters
     ----------
     turns : pyarrow.Table
-        Turn rows in the total order; `subject_id` and `event_time` are read.
+        Turn rows in the total order; `subject_id`, `event_time`, and the texts `prompt`, `utterance`, `response` are
+        read.
     session_gap : float
         Seconds.
     session_cap : int
         Turns.
+    session_bytes : int
+        Bytes of those texts in UTF-8.
     """
     n = turns.num_rows
     if n == 0:
@@ -101,13 +114,32 @@ def timeline(turns: pa.Table, session_gap: float = SESSION_GAP_S, session_cap: i
     micros = turns["event_time"].combine_chunks().cast(pa.int64()).to_numpy()
     new = np.ones(n, bool)
     new[1:] = (subject[1:] != subject[:-1]) | (np.diff(micros) > session_gap * 1e6)
-    position = _position(new)
-    new |= position % session_cap == 0
+    new |= _position(new) % session_cap == 0
+    _cut_by_bytes(new, _text_bytes(turns), session_bytes)
     position = _position(new)
     session = np.cumsum(new) - 1
     length = np.bincount(session)[session]
     start = micros[np.flatnonzero(new)][session]
     return Timeline(session, position, length, (micros - start) / 1e6)
+
+
+def _text_bytes(turns: pa.Table) -> I64:
+    """Bytes of each turn's texts, shape (n,)."""
+    lengths = (mapped(flat(turns[name]), pc.binary_length).fill_null(0) for name in ("prompt", "utterance", "response"))
+    sizes = [np.asarray(each.to_numpy(), dtype=np.int64) for each in lengths]
+    return np.asarray(np.sum(sizes, axis=0), dtype=np.int64)
+
+
+def _cut_by_bytes(new: Mask, size: I64, limit: int) -> None:
+    """Start a session before every turn with which the last one would hold more than `limit` bytes."""
+    total = np.cumsum(size)
+    starts = np.append(np.flatnonzero(new), len(new))
+    before = np.append(0, total)[starts]
+    # Few sessions are so large, and they are long, so that a step a segment is cheap.
+    for k in np.flatnonzero(np.diff(before) > limit):
+        at, end = int(starts[k]), int(starts[k + 1])
+        while (at := max(at + 1, int(np.searchsorted(total, total[at] - size[at] + limit, "right")))) < end:
+            new[at] = True
 
 
 def _position(new: Mask) -> I64:

@@ -22,6 +22,7 @@ BOUNDS: Final[dict[str, tuple[float, float]]] = {
     **{f"privacy.{name}": (0, math.inf) for name in (*TYPES.values(), "recogniser_score", "sample_rows")},
     "signals.session_gap": (0, math.inf),
     "signals.session_cap": (1, math.inf),
+    "signals.session_bytes": (1, math.inf),
     "signals.rephrase_turns": (1, math.inf),
     "signals.rephrase_gap": (0, math.inf),
     "signals.rephrase_likeness": _SHARE,

@@ -38,7 +38,7 @@ OUTCOMES: Final = ("answered", "fallback", "clarify", "error", "handoff", "refus
 
 TURN: Final = Record(
     name="turn",
-    version=2,
+    version=3,
     key=("turn_id",),
     meaning="One user request and what the system did with it.",
     columns=(
@@ -48,6 +48,18 @@ TURN: Final = Record(
         Column("subject_id", pa.string(), "Whose turn: user_id, else conv:<conversation_id>", None, False, "key"),
         Column("user_known", pa.bool_(), "False where subject_id stands for a conversation", None, False, "key"),
         Column("sequence", pa.int64(), "Position in the conversation as logged, from 0", "turns", False, "key"),
+        Column(
+            "parent_id",
+            pa.string(),
+            "turn_id of the turn that it follows, of the same subject; null = none",
+            group="key",
+        ),
+        Column(
+            "orphan",
+            pa.bool_(),
+            "True = the logged parent is not there, is the turn itself, or closes a cycle; null = none logged",
+            group="key",
+        ),
         Column("event_time", TIME, "Start of the user's request", "us UTC", False, "time"),
         Column("received_time", TIME, "When the log line arrived; null = not logged", "us UTC", group="time"),
         Column("locale", pa.string(), "BCP 47 tag; null = not logged"),
@@ -118,12 +130,12 @@ def _logged(column: Column) -> Column:
 
 
 # Columns that follow from the others, or from the configuration, when a turn is checked.
-DERIVED: Final = ("subject_id", "user_known", "excluded")
+DERIVED: Final = ("subject_id", "user_known", "orphan", "excluded")
 
 # Times are text until the declared zone is applied.
 LOGGED_TURN: Final = Record(
     name="logged_turn",
-    version=2,
+    version=3,
     key=("source",),
     meaning="A turn as a reader gives it, before it is checked. What a reader of a new format has to fill.",
     columns=tuple(_logged(c) for c in TURN.columns if c.name not in DERIVED),

@@ -247,6 +247,11 @@ def _finish(
             f"ingest: {n:,} record(s) were superseded by one of another conversation; is turn_id unique in the whole "
             "log? Leave it out where it is not"
         )
+    if n := outcomes.get("orphans"):
+        context.progress.note(
+            f"ingest: {n:,} turn(s) are orphans: their parent_id names no other turn of their subject, or the last of "
+            "a circle; they stay, without it"
+        )
     if n := outcomes.get("forgotten"):
         context.progress.note(f"ingest: {n:,} record(s) are of forgotten users; nothing of them was written")
     for reason in Reason:

@@ -77,11 +77,13 @@ def check(logged: pa.Table, zone: str | None) -> tuple[pa.Table, pa.Table]:
         .append_column("expires", expires)
         .append_column("subject_id", subject)
         .append_column("user_known", pa.array(user))
+        .append_column("orphan", pa.nulls(logged.num_rows, pa.bool_()))
         .append_column("excluded", pa.nulls(logged.num_rows, pa.string()))
         .filter(pa.array(good))
     )
     turns = _with(turns, "sequence", pc.fill_null(flat(turns["sequence"]), 0))
     turns = _with(turns, "turn_id", _turn_ids(turns))
+    turns = _with(turns, "parent_id", _or_null(turns["parent_id"]))
     turns = _with(turns, "interpretations", leading_first(turns["interpretations"], turns["executed"]))
     executed = flat(turns["executed"])
     turns = _with(turns, "executed", pc.if_else(executed.is_valid(), pa.scalar(0, pa.int32()), executed))
@@ -91,6 +93,11 @@ def check(logged: pa.Table, zone: str | None) -> tuple[pa.Table, pa.Table]:
 def _present(text: pa.ChunkedArray) -> Mask:
     """Not null and not blank."""
     return is_true(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(flat(text))), 0))
+
+
+def _or_null(text: pa.ChunkedArray) -> pa.Array:
+    """Null where blank."""
+    return pc.if_else(pa.array(_present(text)), flat(text), pa.scalar(None, pa.string()))
 
 
 def _subject(logged: pa.Table, user: Mask) -> pa.Array:

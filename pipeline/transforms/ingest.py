@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import hash64, join, strings
+from features.parents import linked
 from features.timeline import sort
 from pipeline.filters.excluded import with_excluded
 from pipeline.filters.rules import Rule
@@ -128,7 +129,10 @@ def settled(table: pa.Table) -> pa.Table:
         last[supersede(rivals)["row"].to_numpy()] = True
         stays &= ~rival | last
     turns = table.drop_columns([_BATCH_ROW, _ELSEWHERE])
-    return sort(turns if stays.all() else turns.filter(pa.array(stays)))
+    turns = sort(turns if stays.all() else turns.filter(pa.array(stays)))
+    told = linked(turns)
+    # A sequence that follows from the links decides among turns of one time.
+    return turns if told is turns else sort(told)
 
 
 @beam.typehints.with_output_types(pa.Table, decides=pa.Table)
@@ -172,8 +176,10 @@ class _WriteTurns(SideBySide):
         if turns.num_rows:
             write_bucket(self._folder, number, turns, TURN)
         names = turns["excluded"].value_counts().to_pylist() if self._rules else []
-        excluded = {f"excluded.{row['values']}": row["counts"] for row in names if row["values"] is not None}
-        return [counts("ingest", {"kept": turns.num_rows}, excluded)]
+        told = {f"excluded.{row['values']}": row["counts"] for row in names if row["values"] is not None}
+        if orphans := pc.sum(turns["orphan"]).as_py():
+            told["orphans"] = orphans
+        return [counts("ingest", {"kept": turns.num_rows}, told)]
 
 
 class IngestTurns(beam.PTransform):

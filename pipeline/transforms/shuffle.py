@@ -37,13 +37,36 @@ class KeyHash:
         self.column, self.buckets = column, buckets
 
     def __call__(self, table: pa.Table) -> npt.NDArray[np.int64]:
-        """Bucket of each row, shape (n,)."""
+        """Bucket of each row, shape (n,).
+
+        Raises
+        ------
+        TypeError
+            If the column is no text: numbers and times are written in more than one way, and a key has one.
+        """
+        kind = table.schema.field(self.column).type
+        if not pa.types.is_string(getattr(kind, "value_type", kind)):
+            raise TypeError(f"shuffle by {self.column}: a column of text is wanted, found {kind}")
         hashes = hash64(strings(table[self.column]), "afterword/part/1")
         return np.asarray(hashes % np.uint64(self.buckets), dtype=np.int64)
 
 
 def split(table: pa.Table, bucket: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
-    """Cut a table into one piece a bucket, rows in their order; buckets without rows give nothing."""
+    """Cut a table into one piece a bucket, rows in their order; buckets without rows give nothing.
+
+    Keys are Python's own integers: of NumPy's, and of times, the coders of runners merge some that differ.
+
+    Raises
+    ------
+    TypeError
+        If the buckets are no integers.
+    ValueError
+        If they are not one a row.
+    """
+    if bucket.dtype.kind not in "iu":
+        raise TypeError(f"shuffle: integers are wanted as keys, found {bucket.dtype}")
+    if bucket.shape != (table.num_rows,):
+        raise ValueError(f"shuffle: a key a row is wanted, found {bucket.shape} for {table.num_rows} rows")
     if not table.num_rows:
         return
     order = np.argsort(bucket, kind="stable")

@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from build import turns
+from hypothesis import given
+from hypothesis import strategies as st
 
 from features.neighbours import shift
 from features.timeline import sort, timeline
@@ -30,6 +32,30 @@ def test_the_cap_cuts_a_session_after_exactly_that_many_turns():
     assert line.session.tolist() == [0, 0, 1, 1, 2]
     assert line.position.tolist() == [0, 1, 0, 1, 0]
     assert line.length.tolist() == [2, 2, 2, 2, 1]
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(5, [0, 0, 1, 1, 2, 3, 4]), (6, [0, 0, 0, 1, 2, 3, 4])])
+def test_a_session_goes_on_in_a_next_segment_before_its_text_exceeds_the_limit(limit, expected):
+    texts = ("aa", "bbb", "c", "é", "d" * 40, "e", "f")
+    rows = [{"utterance": text, "prompt": None, "response": ""} for text in texts]
+    rows[-1]["at"] = 9_999.0
+    assert sessions(turns(*rows), session_bytes=limit) == expected
+
+
+def test_prompts_and_responses_are_text_of_a_session_too():
+    rows = turns(*({"utterance": "a", **{field: "b" * 9}} for field in ("prompt", "response", "locale")))
+    assert sessions(rows, session_bytes=10) == [0, 1, 2] and sessions(rows, session_bytes=20) == [0, 0, 1]
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(1, 8), st.integers(1, 60))
+def test_both_caps_cut_as_one_turn_after_the_other_would(sizes, cap, limit):
+    session, taken, wanted = 0, 0, []
+    for row, size in enumerate(sizes):
+        if row and (row % cap == 0 or taken + size > limit):
+            session, taken = session + 1, 0
+        taken += size
+        wanted.append(session)
+    assert sessions(turns(*({"utterance": "x" * n} for n in sizes)), session_cap=cap, session_bytes=limit) == wanted
 
 
 def test_seconds_count_from_the_sessions_own_start():

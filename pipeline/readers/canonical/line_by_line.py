@@ -11,7 +11,7 @@ from pipeline.readers.canonical.extra import as_json, extra_of
 from pipeline.readers.canonical.fields import FIELDS, located
 from schemas import DEAD_LETTER, Reason
 
-_TEXT_IDS: Final = frozenset({"turn_id", "conversation_id", "user_id"})
+_TEXT_IDS: Final = frozenset({"turn_id", "parent_id", "conversation_id", "user_id"})
 
 
 def line_by_line(block: bytes, uri: str, first: int) -> Batch:
