@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from bench.speed import AFTERWORD, machine, watched
 from pipeline import storage
-from pipeline.cli import _quiet
+from pipeline.cli import quiet
 from pipeline.stages import STAGES
 from pipeline.workspace import Workspace
 
@@ -152,7 +152,7 @@ def main() -> int:
     parser.add_argument("--turns", type=int, nargs=2, default=TURNS, metavar="N", help="turns of the two logs")
     parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    _quiet()
+    quiet()
     if arguments.one:
         print(json.dumps(one(arguments.one[0], arguments.one[1], arguments.one[2:])))
         return 0

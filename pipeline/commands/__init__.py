@@ -1,0 +1,1 @@
+"""A module for each command of `afterword`: `run(arguments, beam_args)` gives the exit code."""

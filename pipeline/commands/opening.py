@@ -1,0 +1,73 @@
+"""What commands share before their work: the output folder, its lock, Beam's options, what the input has to hold."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from apache_beam.io.filesystems import FileSystems
+
+from pipeline import storage
+from pipeline.completeness.expected import read_expectations
+from pipeline.completeness.ready import Wanted
+from pipeline.config import load
+from pipeline.errors import ConfigError, StageError
+from pipeline.jobs.context import Context, pipeline_options
+from pipeline.jobs.remote import reachable
+from pipeline.log import log_format
+from pipeline.workspace import Workspace
+
+
+def folder(path: str) -> str:
+    """A folder's path without the slash at its end."""
+    return path.rstrip("/") or "/"
+
+
+def context(arguments: argparse.Namespace, beam_args: list[str]) -> Context:
+    """The output folder with its configuration, and the runner's options."""
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    if any(c in arguments.out for c in "*?["):
+        raise ConfigError(f"--out {arguments.out}: a name without * ? [ is wanted; Beam takes them for patterns")
+    overrides = list(arguments.overrides)
+    if arguments.timezone:
+        overrides.append(f'ingest.timezone="{arguments.timezone}"')
+    if getattr(arguments, "metrics", None):
+        overrides.append(f"events.metrics={json.dumps(arguments.metrics)}")
+    config = load(arguments.config, overrides)
+    options = pipeline_options(beam_args)
+    reachable(options, out=arguments.out, input=getattr(arguments, "input", None))
+    FileSystems.set_options(options)
+    opened = Context(Workspace(folder(arguments.out)), config, beam_args)
+    opened.progress.as_json = log_format(getattr(arguments, "log_format", None)) == "json"
+    opened.progress.log.run_id = opened.run_id
+    return opened
+
+
+def stores(beam_args: list[str]) -> None:
+    """Let Beam's file systems know the options, of a command that runs no job."""
+    FileSystems.set_options(pipeline_options(beam_args))
+
+
+@contextmanager
+def alone(out: str) -> Iterator[None]:
+    """Hold an output folder's work area; two runs at once on one folder would mix their stages."""
+    if not storage.is_local(out):
+        yield
+        return
+    storage.make_folder(out)
+    with (Path(out) / ".work.lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StageError(f"{out}: another run is at work here; wait for it, or give another --out") from None
+        yield
+
+
+def wanted(arguments: argparse.Namespace) -> Wanted:
+    """What the input has to hold to be whole."""
+    return Wanted(read_expectations(arguments.expect) if arguments.expect else None, arguments.marker)

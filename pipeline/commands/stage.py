@@ -1,0 +1,21 @@
+"""`afterword ingest`, `signals`, `train`, `label`, `curate`, `release`: one stage alone."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from pipeline.commands.opening import alone, context, wanted
+
+
+def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
+    """Run the stage that the command names."""
+    opened = context(arguments, beam_args)
+    stage = importlib.import_module(f"pipeline.jobs.{arguments.command}")
+    with alone(arguments.out), opened.progress.stage(arguments.command):
+        if arguments.command == "ingest":
+            stage.run(opened, arguments.input, arguments.format, tuple(arguments.gold), wanted(arguments))
+        else:
+            stage.run(opened)
+        opened.keep_options(arguments.command)
+    return 0
