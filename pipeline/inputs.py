@@ -16,7 +16,7 @@ from pipeline.warehouse.source import is_warehouse
 
 @dataclass(frozen=True)
 class Found:
-    """Input files: path, path relative to the input, size; and what a folder held that the reader does not read."""
+    """Input files: path, path relative to the input, size; and what was left out: hidden, or of no such format."""
 
     files: list[tuple[str, str, int]]
     skipped: list[str]
@@ -25,7 +25,8 @@ class Found:
 def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None, option: str = "--input") -> Found:
     """Files of an input: a file, a folder (with all below it), or a glob, on any Beam file system.
 
-    What lies in `out` is no input, so that a folder of logs may hold the output too.
+    What lies in `out` is no input, so that a folder of logs may hold the output too. Nor is what engines that write
+    logs call hidden: a name that begins with `_` or `.`, or lies below one, unless the glob has names that begin so.
 
     Raises
     ------
@@ -50,10 +51,11 @@ def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None, option
     if not is_file and not (globbed and listed):
         # A folder stands for all below it, and so does each one that a glob matches and that holds the files.
         listed = FileSystems.match([storage.join(pattern, "**")])[0].metadata_list
+    hides = not is_file and not _asks_for_hidden(pattern[len(base) :])
     files, skipped = [], []
     for meta in sorted((m for m in listed if not _is_below(m.path, out)), key=lambda m: m.path):
         uri = meta.path.rsplit("/", 1)[-1] if is_file else meta.path[len(base.rstrip("/")) :].lstrip("/")
-        if is_file or bare_suffix(meta.path) in suffixes:
+        if is_file or (bare_suffix(meta.path) in suffixes and not (hides and _hidden(uri))):
             files.append((meta.path, uri or meta.path, meta.size_in_bytes))
         elif not _is_folder(meta.path):
             skipped.append(uri)
@@ -65,6 +67,19 @@ def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None, option
             f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob"
         )
     return Found(files, skipped)
+
+
+def _hidden(uri: str) -> bool:
+    """Whether a part of a path is of a file in the making, or of no log: `_temporary`, `_SUCCESS`, `.part-0.crc`.
+
+    A partition by a column whose name begins with `_` is none of it.
+    """
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in uri.split("/"))
+
+
+def _asks_for_hidden(wild: str) -> bool:
+    """Whether a glob names what is hidden."""
+    return any(part[0] in "_." and part not in (".", "..") for part in wild.split("/") if part)
 
 
 def _is_below(path: str, folder: str | None) -> bool:

@@ -77,9 +77,20 @@ def write_bytes(path: str, data: bytes, durable: bool = False) -> None:
         if durable:
             _sync_folder(Path(path).parent)
         return
+    if not data and path.startswith("s3://"):
+        _write_nothing(path)
+        return
     with FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
         stream.write(data)
     FileSystems.rename([temporary], [path])
+
+
+def _write_nothing(path: str) -> None:
+    """An empty file on S3: Beam's writer uploads in parts, of which an empty file has none, and S3 refuses that."""
+    import boto3
+
+    bucket, _, key = path.removeprefix("s3://").partition("/")
+    boto3.client("s3").put_object(Bucket=bucket, Key=key, Body=b"")
 
 
 def _sync_folder(folder: Path) -> None:

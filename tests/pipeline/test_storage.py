@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from emulators import gcs, s3
 
 from pipeline import storage
 
@@ -25,6 +26,15 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
         storage.write_bytes(path, b"new")
     assert Path(path).read_bytes() == b"old"
     assert storage.files(str(tmp_path)) == [path], "a temporary file is taken for a whole one"
+
+
+@pytest.mark.parametrize("store", [s3, gcs])
+def test_an_empty_file_comes_back_from_every_store(store):
+    with store() as bucket:
+        for data in (b"", b"x", b""):
+            storage.write_bytes(f"{bucket}/a/b", data)
+            assert storage.read_bytes(f"{bucket}/a/b") == data
+            assert storage.sizes(f"{bucket}/a") == {f"{bucket}/a/b": len(data)}
 
 
 def test_a_table_comes_back_under_its_schema_and_twice_is_the_same_bytes(tmp_path: Path):

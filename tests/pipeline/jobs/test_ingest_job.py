@@ -113,7 +113,27 @@ def test_an_input_without_a_usable_turn_is_refused_and_leaves_no_whole_stage(tmp
 
 def test_files_that_the_reader_does_not_read_are_told(tmp_path: Path):
     folder = write(tmp_path / "in", a_jsonl=lines(record()), b_csv=b"x", c_txt_gz=b"x")
-    assert "left out 2 file(s) that canonical does not read: b.csv, c.txt.gz" in run(folder, tmp_path / "out")[2]
+    said = run(folder, tmp_path / "out")[2]
+    assert "left out 2 file(s) that are hidden or that canonical does not read: b.csv, c.txt.gz" in said
+
+
+@pytest.mark.parametrize("name", ["_temporary/0/a.jsonl", "day/.a.jsonl", "_a.parquet", ".hive/a.jsonl.gz"])
+def test_what_is_hidden_in_a_folder_is_left_out_and_counted(tmp_path: Path, name: str):
+    for file in (name, "_day=1/b.jsonl"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_bytes(lines(record()))
+    for pattern in (tmp_path, tmp_path / "**"):
+        found = ingest.find(str(pattern), SUFFIXES)
+        assert [uri for _, uri, _ in found.files] == ["_day=1/b.jsonl"] and found.skipped == [name]
+    # Who names it means it.
+    assert len(ingest.find(str(tmp_path / name), SUFFIXES).files) == 1
+
+
+def test_a_glob_may_ask_for_what_is_hidden(tmp_path: Path):
+    folder = write(tmp_path / "_in", a_jsonl=lines(record()))
+    (folder / "_b.jsonl").write_bytes(lines(record()))
+    assert [uri for _, uri, _ in ingest.find(f"{folder}/*.jsonl", SUFFIXES).files] == ["a.jsonl"]
+    assert [uri for _, uri, _ in ingest.find(f"{folder}/_*.jsonl", SUFFIXES).files] == ["_b.jsonl"]
 
 
 def test_no_file_to_read_says_what_there_is_and_what_is_wanted(tmp_path: Path):
