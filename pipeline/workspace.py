@@ -50,19 +50,37 @@ class Workspace:
         """Folder of a stage's shuffle files."""
         return storage.join(self.out, "stages", "spill", stage)
 
-    def begin(self, stage: str) -> None:
-        """Clear a stage, after its upstream was found whole. Its marker goes first."""
+    def begin(self, stage: str, resumed: bool = False) -> None:
+        """Clear a stage, after its upstream was found whole. Its marker goes first.
+
+        One that is `resumed` keeps what it has: jobs of it are done, or still write.
+        """
         self.require(stage)
+        if resumed:
+            return
         storage.remove(self._marker(stage))
         storage.remove(self.stage(stage))
         storage.remove(self.spill(stage))
         storage.make_folder(self.stage(stage))
 
+    def whole(self, stage: str) -> bool:
+        """Whether a stage has been run to its end."""
+        return storage.exists(self._marker(stage))
+
+    def upstream(self, stage: str) -> dict[str, str]:
+        """Fingerprints of what a stage reads.
+
+        Raises
+        ------
+        StageError
+            If one of them has not been run to its end.
+        """
+        return {s: self.fingerprint(s) for s in _UPSTREAM[stage]}
+
     def finish(self, stage: str, facts: dict[str, Any]) -> None:
         """Mark a stage whole. `facts` are what later stages and the manifest need of it."""
         storage.remove(self.spill(stage))
-        upstream = {s: self.fingerprint(s) for s in _UPSTREAM[stage]}
-        marker = {"stage": stage, "code": code_version(), "upstream": upstream, "facts": facts}
+        marker = {"stage": stage, "code": code_version(), "upstream": self.upstream(stage), "facts": facts}
         marker["files"] = self._write_files(stage)
         storage.write_bytes(self._marker(stage), storage.readable_json(marker), durable=True)
 

@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
+from urllib.parse import parse_qs
 
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -30,7 +31,10 @@ Pipeline = beam_runner_api_pb2.Pipeline
 
 @dataclass
 class Service:
-    """What was sent, and how the next jobs are to end: `ends` by stage, else they are run."""
+    """What was sent, and how the next jobs are to end: `ends` by stage, else they are run.
+
+    While `held` is given and not set jobs go on running.
+    """
 
     endpoint: str = ""
     jobs: list[dict[str, Any]] = field(default_factory=list)
@@ -39,6 +43,7 @@ class Service:
     messages: dict[str, str] = field(default_factory=dict)
     asked_for: list[tuple[str, int]] = field(default_factory=list)
     ends: dict[str, tuple[str, str]] = field(default_factory=dict)
+    held: threading.Event | None = None
 
     def create(self, job: dict[str, Any]) -> dict[str, Any]:
         name = f"2026-03-01-{len(self.jobs)}"
@@ -46,8 +51,21 @@ class Service:
         self.jobs.append(job)
         self.pipelines.append(pipeline)
         stage = job["labels"]["afterword_stage"]
-        self.states[name], self.messages[name] = self.ends.get(stage) or _run(pipeline)
+        if self.held is None:
+            self.states[name], self.messages[name] = self.ends.get(stage) or _run(pipeline)
+        else:
+            self.states[name], self.messages[name] = "JOB_STATE_RUNNING", ""
+            threading.Thread(target=self._later, args=(name, stage, pipeline, self.held), daemon=True).start()
         return job | {"id": name, "currentState": "JOB_STATE_PENDING"}
+
+    def _later(self, name: str, stage: str, pipeline: Pipeline, held: threading.Event) -> None:
+        held.wait()
+        self.states[name], self.messages[name] = self.ends.get(stage) or _run(pipeline)
+
+    def listed(self, name: str) -> dict[str, Any]:
+        """Jobs of a name, whatever their state."""
+        rows = zip(self.jobs, self.states, strict=True)
+        return {"jobs": [{**self.described(i), "name": job["name"]} for job, i in rows if job["name"] == name]}
 
     def described(self, name: str) -> dict[str, Any]:
         return {"id": name, "currentState": self.states[name]}
@@ -94,6 +112,9 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             self._answer(service.described(name))
 
         def do_GET(self) -> None:
+            if named := re.search(r"/locations/us-central1/jobs\?(.*)", self.path):
+                self._answer(service.listed(parse_qs(named[1])["name"][0]))
+                return
             messages = "/messages" in self.path
             self._answer(service.said(self._job()) if messages else service.described(self._job()))
 

@@ -22,13 +22,15 @@ from apache_beam.runners.runner import PipelineState, create_runner
 
 from pipeline import storage
 from pipeline.errors import AfterwordError, ConfigError
-from pipeline.jobs import remote
+from pipeline.jobs import remote, workers
+from pipeline.jobs.attempts import Attempt, attempt, identity, left_running
 from pipeline.jobs.endpoint import guarded, job_endpoint
 from pipeline.jobs.failures import failures
 from pipeline.monitoring import counted, largest
 from pipeline.options import Config
 from pipeline.progress import Progress
 from pipeline.transforms.counts import total
+from pipeline.version import code_version
 from pipeline.workspace import Workspace
 from schemas import COUNT, Record
 
@@ -47,6 +49,7 @@ class Context:
     progress: Progress = field(default_factory=Progress)
     run_id: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}")
     jobs: int = 0
+    attempt: Attempt | None = None
 
     @property
     def run_folder(self) -> str:
@@ -79,6 +82,32 @@ class Context:
         path = storage.join(self.workspace.stage(stage), OPTIONS_FILE)
         storage.write_bytes(path, storage.readable_json(dataclasses.asdict(self.config)))
 
+    def begin(self, stage: str, *given: object) -> None:
+        """Begin a stage: clear it, or on Dataflow take up an attempt that was left with its job running.
+
+        Parameters
+        ----------
+        stage : str
+        *given : object
+            What it is made from beside the stages before it and the configuration, as values that JSON has.
+
+        Raises
+        ------
+        StageError
+            If what it reads is not whole, or a job of other work still writes to its folder.
+        """
+        self.jobs, self.attempt = 0, None
+        if remote.on_dataflow(self.options):
+            self.attempt = self._attempt(stage, given)
+        self.workspace.begin(stage, self.attempt is not None and self.attempt.resumed)
+        if self.attempt is not None and self.attempt.resumed:
+            self.progress.note(f"{stage}: taken up again, with {len(self.attempt.names)} job(s) of an earlier command")
+
+    def _attempt(self, stage: str, given: tuple[object, ...]) -> Attempt:
+        work = (stage, self.workspace.out, code_version(), self.workspace.upstream(stage))
+        same = identity(*work, dataclasses.asdict(self.config), given)
+        return attempt(self.workspace.stage(stage), same, self.workspace.whole(stage), self.options)
+
     def run(self, build: Callable[[beam.Pipeline], None]) -> None:
         """Run one pipeline to its end.
 
@@ -92,7 +121,8 @@ class Context:
         options = self.options
         self.jobs += 1
         if remote.on_dataflow(options):
-            remote.name_job(options, self.progress.at, self.run_id, self.jobs)
+            remote.name_job(options, self.progress.at, self.run_id, self.jobs, self.attempt)
+        workers.watch()
         pipeline = beam.Pipeline(options=options)
         build(pipeline)
         with failures():
@@ -103,8 +133,16 @@ class Context:
             self.progress.largest(name, value)
 
     def _waited(self, pipeline: beam.Pipeline, options: PipelineOptions) -> tuple[Any, str | None]:
-        """Send the job, and wait for its end; gives what the runner has of it, and its state."""
-        result = pipeline.run()
+        """Send the job, and wait for its end; gives what the runner has of it, and its state.
+
+        One that an earlier command has sent is waited for instead.
+        """
+        result = None
+        if self.attempt is not None and self.attempt.resumed:
+            result = left_running(remote.job_name(options), options)
+        if result is not None:
+            self.progress.note(f"{self.progress.at}: job {result.job_id()} of an earlier command is waited for")
+        result = result or pipeline.run()
         return result, self._wait(result, options)
 
     def _wait(self, result: Any, options: PipelineOptions) -> str | None:

@@ -50,7 +50,7 @@ def run(context: Context) -> None:
         If an evaluation set cannot be read.
     """
     workspace = context.workspace
-    workspace.begin("curate")
+    context.begin("curate")
     options, signals = context.config.curate, context.config.signals
     trained, ingested = workspace.facts("train"), workspace.facts("ingest")
     ontology = ontology_of(workspace)

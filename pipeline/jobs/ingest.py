@@ -86,11 +86,11 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = (),
     files = tombstone_files(workspace.out, context.config.forget.key)
     tombstones = files.load()
     admission = _admission(workspace, beside, labels)
-    workspace.begin("ingest")
+    context.begin("ingest", format, found.files)
     keep_ontology(workspace, beside)
     if found.skipped:
         context.progress.note(
-            f"ingest: left out {len(found.skipped)} file(s) that {format} does not read: "
+            f"ingest: left out {len(found.skipped)} file(s) that are hidden or that {format} does not read: "
             + ", ".join(found.skipped[:5])
         )
     sizes = [(uri, stored_bytes(path, size)) for path, uri, size in found.files]

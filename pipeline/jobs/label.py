@@ -18,7 +18,7 @@ from schemas import COUNT
 def run(context: Context) -> None:
     """Judge every bucket of turns with the models of stage train."""
     workspace = context.workspace
-    workspace.begin("label")
+    context.begin("label")
     trained = workspace.facts("train")
     model = storage.join(workspace.stage("train"), trained["model_file"])
     if not storage.exists(model) or storage.sha256(storage.read_bytes(model)) != trained["sha256"]:

@@ -13,6 +13,7 @@ from pipeline.documents import documents
 from pipeline.errors import GateError
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import gates
+from pipeline.jobs.belongs import belongs
 from pipeline.jobs.context import Context, numbers, write_one
 from pipeline.publish import publisher
 from pipeline.transforms.ingest import Place
@@ -52,6 +53,8 @@ def run(context: Context) -> str:
 
     Raises
     ------
+    StageError
+        If the stages before it are not whole, or are another interval's or another configuration's.
     GateError
         If a gate on the whole fails, counts do not close, or the same inputs gave other bytes before.
     VerifyError
@@ -60,7 +63,8 @@ def run(context: Context) -> str:
         If CURRENT cannot be switched on this store.
     """
     workspace = context.workspace
-    workspace.begin("release")
+    belongs(context)
+    context.begin("release")
     config = _config(context)
     with gates.pages(context) as library:
         passed = gates.run(context, config, intervals.parent(workspace.out, _interval(context)), library)

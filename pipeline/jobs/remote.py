@@ -27,6 +27,7 @@ from apache_beam.runners.runner import PipelineState
 
 from pipeline import storage
 from pipeline.errors import AfterwordError, ConfigError
+from pipeline.jobs.attempts import Attempt
 from pipeline.jobs.failures import cause
 
 JOBS_FILE: Final = "jobs.json"
@@ -75,13 +76,25 @@ def reachable(options: PipelineOptions, **paths: str | None) -> None:
             )
 
 
-def name_job(options: PipelineOptions, stage: str, run_id: str, number: int) -> None:
-    """Give a job the name and the labels that it is found by: `afterword-<stage>-<run id>-<number>`."""
+def name_job(options: PipelineOptions, stage: str, run_id: str, number: int, attempt: Attempt | None = None) -> None:
+    """Give a job the name and the labels that it is found by.
+
+    The name is `afterword-<stage>-<what it is made from>-<attempt>-<number>`; of a job outside a stage's attempt
+    `afterword-<stage>-<run id>-<number>`.
+    """
     cloud = options.view_as(GoogleCloudOptions)
     run = _LABEL.sub("-", run_id.lower())[:_LABEL_CHARS]
     part = _LABEL.sub("-", stage.lower()) or "job"
-    cloud.job_name = f"{cloud.job_name or 'afterword'}-{part}-{run}-{number}"
+    first = cloud.job_name or "afterword"
+    # A job that is only built leaves nothing to come back to.
+    named = attempt is not None and only_built(options) is None
+    cloud.job_name = attempt.name(first, part, number) if named else f"{first}-{part}-{run}-{number}"
     cloud.labels = [*(cloud.labels or []), f"afterword_run={run}", f"afterword_stage={part}"]
+
+
+def job_name(options: PipelineOptions) -> str:
+    """The name that a job was given."""
+    return str(options.view_as(GoogleCloudOptions).job_name)
 
 
 def only_built(options: PipelineOptions) -> str | None:

@@ -15,6 +15,7 @@ from pipeline.errors import StageError, told
 from pipeline.events import Events, Table, views_of
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import curate, ingest, label, release, signals, train
+from pipeline.jobs.belongs import belongs
 from pipeline.jobs.beside import Beside, read_beside
 from pipeline.jobs.context import Context
 from pipeline.stages import STAGES
@@ -92,6 +93,7 @@ def _prove_files(context: Context, first: str) -> None:
     """Read the files that options name before hours of work, as an error in them ends it."""
     options, beside = context.config.curate, read_beside(context.config)
     if first != "ingest":
+        belongs(context)
         _unchanged(context, beside, first)
     if options.training_set and STAGES.index(first) <= STAGES.index("curate"):
         read_training_set(options.training_set)

@@ -12,7 +12,7 @@ from pipeline.transforms.signals import ComputeSignals
 def run(context: Context) -> None:
     """Compute the signals of every bucket of turns."""
     workspace = context.workspace
-    workspace.begin("signals")
+    context.begin("signals")
     compute = ComputeSignals(
         workspace.table("ingest", "turns"),
         workspace.table("signals", "signals"),

@@ -52,7 +52,7 @@ def run(context: Context) -> None:
     """
     taken = _taken(context.config.models.file)
     workspace = context.workspace
-    workspace.begin("train")
+    context.begin("train")
     held = audited(workspace)
     if held.table.num_rows:
         # As they were when it was learned from them: stage label takes a reviewer's word from here.

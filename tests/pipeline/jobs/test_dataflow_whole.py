@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,12 @@ def test_the_jobs_of_a_stage_hold_its_transforms(sent: tuple[Service, Path], sta
 def test_a_job_names_our_image_and_region_and_is_labelled_with_its_run(sent: tuple[Service, Path]):
     service, out = sent
     run_id = next((out / "runs").iterdir()).name.lower()
-    for number, job in enumerate(service.jobs, start=1):
+    numbers: Counter[str] = Counter()
+    for job in service.jobs:
         stage = job["labels"]["afterword_stage"]
         assert job["labels"] == {"team": "nlu", "afterword_run": run_id, "afterword_stage": stage}
-        assert job["name"] == f"afterword-{stage}-{run_id}-{number}"
+        numbers[stage] += 1
+        assert re.fullmatch(rf"afterword-{stage}-[0-9a-f]{{12}}-[0-9a-f]{{8}}-{numbers[stage]}", job["name"])
         pool = job["environment"]["workerPools"][0]
         assert pool["workerHarnessContainerImage"] == IMAGE and pool["machineType"] == "n2-standard-4"
         assert pool["ipConfiguration"] in (2, "WORKER_IP_PRIVATE")

@@ -1,0 +1,57 @@
+"""Whose log the work area holds: that of the interval, and read by the configuration, that a release is asked for.
+
+Stages of all days may share one output folder. What stage ingest left of one day must not be released as another's.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pipeline import storage
+from pipeline.checks import parse_time
+from pipeline.errors import StageError
+from pipeline.jobs.context import OPTIONS_FILE, Context
+
+
+def belongs(context: Context) -> None:
+    """Check that stage ingest was run for this release.
+
+    A log that was read without an interval may be released under any.
+
+    Raises
+    ------
+    StageError
+        If the log was read for another interval, or with other options of stage ingest than are given now.
+    """
+    folder = context.workspace.stage("ingest")
+    facts, options = context.workspace.facts("ingest"), context.config.release
+    path = storage.join(folder, OPTIONS_FILE)
+    held = json.loads(storage.read_bytes(path))["release"] if storage.exists(path) else {}
+    read_for = (held.get("interval_start"), held.get("interval_end"))
+    asked = (options.interval_start, options.interval_end)
+    if read_for != (None, None) and _moments(read_for) != _moments(asked):
+        raise StageError(
+            f"{folder}: the log was read for {_named(read_for)}, and a release of {_named(asked)} is asked for; run "
+            "from ingest, or give release.interval_start and interval_end as they were"
+        )
+    now = context.config.resolved()
+    changed = [key for section, values in facts["config"].items() for key in _changed(section, values, now[section])]
+    if changed:
+        raise StageError(
+            f"{folder}: the log was read with {', '.join(changed)}; run from ingest, or give the options as they were"
+        )
+
+
+def _moments(interval: tuple[str | None, str | None]) -> list[Any]:
+    return [None if side is None else parse_time(side, "release.interval") for side in interval]
+
+
+def _named(interval: tuple[str | None, str | None]) -> str:
+    return "no interval" if interval == (None, None) else f"{interval[0]} to {interval[1]}"
+
+
+def _changed(section: str, held: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Options with the value that they had and the one that they have; as JSON, in which they were kept."""
+    pairs = {key: (json.dumps(held.get(key)), json.dumps(now.get(key))) for key in sorted(held.keys() | now.keys())}
+    return [f"{section}.{key} = {old}, not {new}" for key, (old, new) in pairs.items() if old != new]
