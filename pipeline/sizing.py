@@ -9,8 +9,8 @@ from typing import Final
 import pyarrow as pa
 
 from pipeline import readers
+from pipeline.buckets import bucket_count, counted_bytes, footer_rows
 from pipeline.inputs import Found
-from pipeline.jobs.ingest import bucket_count, counted_bytes, footer_rows
 from pipeline.readers.stream import decompress, open_stored
 
 # Files whose first bytes are read, evenly over the list, and how many bytes as stored: a second or two in all.

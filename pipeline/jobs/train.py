@@ -29,7 +29,7 @@ from pipeline.errors import ConfigError, InputError
 from pipeline.gold import GoldFiles, merged, of_folder
 from pipeline.jobs.beside import under_names_now
 from pipeline.jobs.context import Context, numbers
-from pipeline.jobs.ingest import tell_unknown
+from pipeline.jobs.gold_files import tell_unknown
 from pipeline.transforms.chain import CountEdges, KnownEdges
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
 from pipeline.transforms.write import write_bucket

@@ -28,10 +28,10 @@ _BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException
 TURNS, GOLD, DEAD, INPUTS = "turns", "gold", "dead_letters", "inputs"
 COUNTS, REDACTIONS, RENAMED = "counts", "redactions", "renamed"
 # Every output is told its type: Beam pickles what it knows nothing of.
-_TAGS = (TURNS, GOLD, DEAD, INPUTS, COUNTS, REDACTIONS, RENAMED)
+TAGS = (TURNS, GOLD, DEAD, INPUTS, COUNTS, REDACTIONS, RENAMED)
 
 
-@beam.typehints.with_output_types(pa.Table, **dict.fromkeys(_TAGS, pa.Table))
+@beam.typehints.with_output_types(pa.Table, **dict.fromkeys(TAGS, pa.Table))
 class ReadFiles(beam.DoFn):
     """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters`, `inputs`, `counts`, `redactions`, `renamed`.
 

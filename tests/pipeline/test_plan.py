@@ -15,11 +15,11 @@ from synthetic import afterword, lines, record, records
 from pipeline import cost as costs
 from pipeline import plan as plans
 from pipeline import sizing
+from pipeline.buckets import bucket_count, stored_bytes
 from pipeline.config import load
 from pipeline.cost import StageCost, estimate
 from pipeline.errors import BudgetError, ConfigError
 from pipeline.inputs import find
-from pipeline.jobs.ingest import bucket_count, stored_bytes
 from pipeline.plan import Budget, afford, plan
 
 PRICE = ("--price-vcpu-hour", "2")

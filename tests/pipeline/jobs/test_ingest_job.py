@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from synthetic import BAD, lines, record
 
+from pipeline.buckets import bucket_count, stored_bytes
 from pipeline.config import load
 from pipeline.errors import GateError, InputError
 from pipeline.gates.counts import by_outcome, closes
+from pipeline.inputs import find
 from pipeline.jobs import ingest
 from pipeline.jobs.context import Context
 from pipeline.progress import Progress
@@ -138,9 +140,9 @@ def test_a_glob_may_ask_for_what_is_hidden(tmp_path: Path):
 
 def test_no_file_to_read_says_what_there_is_and_what_is_wanted(tmp_path: Path):
     with pytest.raises(InputError, match=r"it holds b\.csv\. Wanted: \*\.jsonl"):
-        ingest.find(str(write(tmp_path / "in", b_csv=b"x")), SUFFIXES)
+        find(str(write(tmp_path / "in", b_csv=b"x")), SUFFIXES)
     with pytest.raises(InputError, match="no file to read"):
-        ingest.find(str(tmp_path / "none"), SUFFIXES)
+        find(str(tmp_path / "none"), SUFFIXES)
 
 
 def test_an_output_folder_inside_the_input_is_not_read(tmp_path: Path):
@@ -175,7 +177,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_what_an_input_names_by_paths_relative_to_it(tree: Path, pattern: str, found: list[str]):
-    files = ingest.find(pattern.format(tree), SUFFIXES).files
+    files = find(pattern.format(tree), SUFFIXES).files
     assert [uri for _, uri, _ in files] == found
     assert all(Path(path).is_file() and size == 2 for path, _, size in files)
 
@@ -192,7 +194,7 @@ def test_what_an_input_names_by_paths_relative_to_it(tree: Path, pattern: str, f
     ],
 )
 def test_buckets_follow_from_the_size_of_the_input(files: list[tuple[str, int]], buckets: int):
-    assert ingest.bucket_count(files, 100) == buckets
+    assert bucket_count(files, 100) == buckets
 
 
 def test_counts_that_do_not_close_fail():
@@ -215,6 +217,6 @@ def test_parquet_counts_for_its_rows_however_small_it_is_stored(tmp_path: Path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"utterance": pa.repeat("play jazz", 200_000)}), path)
     assert path.stat().st_size < 10_000
-    assert ingest.stored_bytes(str(path), path.stat().st_size) * 8 == 200_000 * 1024
+    assert stored_bytes(str(path), path.stat().st_size) * 8 == 200_000 * 1024
     (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
-    assert ingest.stored_bytes(str(tmp_path / "b.parquet"), 16) == 16
+    assert stored_bytes(str(tmp_path / "b.parquet"), 16) == 16
