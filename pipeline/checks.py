@@ -19,6 +19,7 @@ _SHARE: Final = (0.0, 1.0)
 BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "shuffle.bucket_bytes": (1, math.inf),
     "workers.threads": (0, math.inf),
+    "ingest.lateness": (0, math.inf),
     **{f"privacy.{name}": (0, math.inf) for name in (*TYPES.values(), "recogniser_score", "sample_rows")},
     "signals.session_gap": (0, math.inf),
     "signals.session_cap": (1, math.inf),
@@ -107,6 +108,8 @@ def check(config: Config) -> Config:
             parse_time(text, name)
     if (config.release.interval_start is None) != (config.release.interval_end is None):
         raise ConfigError("release.interval_start and release.interval_end go together")
+    if config.ingest.incremental and config.release.interval_start is None:
+        raise ConfigError("ingest.incremental: release.interval_start and release.interval_end are wanted with it")
     _check_order(config, "release.interval_start", "release.interval_end")
     _check_order(config, "gates.earliest", "gates.latest")
     _check_language(config.signals.language)

@@ -35,9 +35,22 @@ class IngestOptions:
     ----------
     timezone : str or None
         IANA zone of times without an offset; None takes the reader's own, and refuses naive times if it has none.
+    incremental : bool
+        Whether the run is one of a row, each over the interval after the last (`release.interval_start`, `_end`): it
+        reads its own interval, takes over the sessions that the release before left open, leaves open to the next run
+        those that its end cuts through, and judges sessions anew that late events join. See docs/incremental.md.
+    take_over : bool
+        Whether anything is taken over. False begins a row here: what a release before left open is given up.
+    lateness : float
+        Seconds after its last turn for which a session is kept in the release, so that late events find it. A day: what
+        comes with the next day's log is mostly of the day before. 0 = no session is kept, and late events are judged
+        by themselves.
     """
 
     timezone: str | None = None
+    incremental: bool = False
+    take_over: bool = True
+    lateness: float = 86_400.0
 
 
 @dataclass(frozen=True)

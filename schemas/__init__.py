@@ -21,6 +21,7 @@ from schemas.redaction import REDACTION
 from schemas.said import SAID
 from schemas.signals import SIGNALS
 from schemas.stage import COUNT, FILE, INPUT, RENAMED
+from schemas.tail import TAIL
 from schemas.truth import TRUTH
 from schemas.turn import (
     ASR_HYPOTHESIS,
@@ -41,6 +42,7 @@ from schemas.view import KTO, MESSAGE, NLU, PREFERENCE, PROMPT_MESSAGE, REVIEW, 
 RECORDS: tuple[Record, ...] = (
     LOGGED_TURN,
     TURN,
+    TAIL,
     GOLD,
     SIGNALS,
     SAID,
@@ -130,6 +132,7 @@ __all__ = [
     "SPLITS",
     "STAGE_SUMMARY",
     "SUCCESS",
+    "TAIL",
     "TIME",
     "TOOL_DOMAIN",
     "TRAINING_SET_DIFF",

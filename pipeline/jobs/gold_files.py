@@ -9,8 +9,9 @@ import pyarrow as pa
 from pipeline import storage
 from pipeline.gold import GoldFiles, known_labels, unknown_turns
 from pipeline.jobs.context import Context
+from pipeline.tail.files import OPEN, RECENT
 from pipeline.transforms.write import bucket_path, write_bucket
-from schemas import GOLD, TURN
+from schemas import GOLD, TAIL, TURN
 
 
 def keep_gold(context: Context, labels: GoldFiles, buckets: int, only_known: bool) -> dict[str, object]:
@@ -26,10 +27,13 @@ def keep_gold(context: Context, labels: GoldFiles, buckets: int, only_known: boo
 
 
 def turn_ids(context: Context) -> Iterator[pa.Array]:
-    """Ids of the turns, an array a bucket."""
-    folder = context.workspace.table("ingest", "turns")
-    for number in context.workspace.buckets("ingest", "turns"):
-        yield storage.read_table(bucket_path(folder, number), TURN.schema, ["turn_id"])["turn_id"].combine_chunks()
+    """Ids of the turns, those of the tail too, an array a bucket."""
+    for name, record in (("turns", TURN), (OPEN, TAIL), (RECENT, TAIL)):
+        folder = context.workspace.table("ingest", name)
+        for number in context.workspace.bucket_numbers(folder):
+            yield storage.read_table(bucket_path(folder, number), record.schema, ["turn_id"])[
+                "turn_id"
+            ].combine_chunks()
 
 
 def tell_unknown(context: Context, labels: GoldFiles) -> int:

@@ -15,7 +15,9 @@ from pipeline.jobs.beside import Beside, keep_ontology, labelled, read_beside, t
 from pipeline.jobs.context import Context
 from pipeline.jobs.gold_files import keep_gold
 from pipeline.jobs.ingest_graph import Reading, build
+from pipeline.jobs.tail import tell_tail
 from pipeline.privacy import Redactor
+from pipeline.tail.takeover import take_over
 from pipeline.transforms.admit import Admission
 from pipeline.workspace import Workspace
 from schemas import ADVICE, INPUT, Reason
@@ -43,6 +45,8 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = (),
         If the input is not all there.
     ConfigError
         If users are forgotten and the key that tells them is not there.
+    StageError
+        If the run is one of a row, and sessions that were left open would be judged by none of them.
     """
     reader = readers.reader(format)
     # A plug that is none is told before anything is read.
@@ -54,6 +58,7 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = (),
     else:
         found = find(pattern, reader.suffixes, workspace.out)
     labels = read_gold(gold)
+    taken = take_over(workspace.out, context.config)
     files = tombstone_files(workspace.out, context.config.forget.key)
     tombstones = files.load()
     admission = _admission(workspace, beside, labels)
@@ -65,8 +70,10 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = (),
             + ", ".join(found.skipped[:5])
         )
     sizes = [(uri, stored_bytes(path, size)) for path, uri, size in found.files]
+    # A tail is stored as Parquet that does not repeat itself.
+    sizes += taken.sizes if taken else []
     buckets = bucket_count(sizes, context.config.shuffle.bucket_bytes)
-    reading = Reading(found, format, buckets, beside, admission, files if tombstones else None)
+    reading = Reading(found, format, buckets, beside, admission, files if tombstones else None, taken)
     context.run(lambda pipeline: build(pipeline, context, reading))
     _finish(context, reading, under_names_now(workspace, labels), tombstones, wanted)
 
@@ -91,12 +98,15 @@ def _finish(
         )
     counts = workspace.counts("ingest")
     records = sum(inputs["records"].to_pylist())
-    gate = closes("ingest", counts, records)
+    taken = reading.taken
+    gate = closes("ingest", counts, records + (taken.turns if taken else 0))
     outcomes = by_outcome(counts)
     expectations = wanted.expectations if wanted else None
     complete = read_whole(expectations, inputs, workspace, outcomes) if expectations else None
     _tell(context, outcomes)
     tell(context.progress, beside, outcomes)
+    if taken is not None:
+        tell_tail(context.progress, taken, outcomes)
     if not outcomes.get("kept"):
         raise _nothing_kept(workspace, reading, records, outcomes)
     only_known = tombstones is not None or beside.opt_outs is not None
@@ -111,6 +121,7 @@ def _finish(
             "inputs": inputs.select(["uri", "bytes", "sha256", "records", "replaced"]).to_pylist(),
             "kept": outcomes["kept"],
             "gold": keep_gold(context, labels, reading.buckets, only_known),
+            "taken": taken.facts if taken else None,
             "tombstones": tombstones.macs if tombstones else [],
             "withdrawn": [],
             "gates": [gate],

@@ -14,10 +14,14 @@ from pipeline.inputs import Found
 from pipeline.jobs.beside import Beside, renamed_path
 from pipeline.jobs.context import Context, write_counts, write_one
 from pipeline.privacy.sample import lowest
+from pipeline.tail.files import LABELS, OPEN, RECENT
+from pipeline.tail.takeover import Taken, interval_of
 from pipeline.transforms.admit import Admission
-from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, numbered
+from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, marked_labels
 from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, REDACTIONS, RENAMED, TAGS, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
+from pipeline.transforms.tail import TAGS as TAIL_TAGS
+from pipeline.transforms.tail import ReadTail, TailFile, TailTables
 from pipeline.transforms.write import bucket_path
 from schemas import INPUT, REDACTION
 from schemas import RENAMED as RENAMED_ROWS
@@ -37,6 +41,8 @@ class Reading:
         None where nothing is asked of turns as they are read.
     tombstones : TombstoneFiles or None
         None where nobody was ever forgotten.
+    taken : Taken or None
+        The tail of the release before; None where the run is not incremental.
     """
 
     found: Found
@@ -45,6 +51,7 @@ class Reading:
     beside: Beside
     admission: Admission | None
     tombstones: TombstoneFiles | None
+    taken: Taken | None
 
 
 def build(pipeline: beam.Pipeline, context: Context, reading: Reading) -> None:
@@ -53,21 +60,27 @@ def build(pipeline: beam.Pipeline, context: Context, reading: Reading) -> None:
     spill = context.workspace.spill("ingest")
     read = pipeline | beam.Create([(path, uri) for path, uri, _ in reading.found.files], reshuffle=True)
     read = read | "Read" >> beam.ParDo(_reader(context, reading)).with_outputs(*TAGS)
+    # What was read, and with it what was taken over.
+    sources = [read, *_taken(pipeline, reading)]
+    by_tag = {tag: tuple(source[tag] for source in sources) for tag in (TURNS, GOLD, DEAD, COUNTS, RENAMED)}
 
     def shuffled(partition: Partition, name: str) -> Shuffle:
         return Shuffle(partition, mode, f"{spill}/{name}")
 
+    rules, tail = reading.beside.rules, _tail_tables(context, reading)
+    gold = [
+        labels | f"NumberGold{k or ''}" >> beam.Map(marked_labels).with_output_types(pa.Table)
+        for k, labels in enumerate(by_tag[GOLD])
+    ]
     parts = (
-        read[TURNS]
-        | IngestTurns(table("ingest", "turns"), buckets, mode, spill, context.threads, reading.beside.rules),
-        read[GOLD]
-        | "NumberGold" >> beam.Map(numbered).with_output_types(pa.Table)
+        by_tag[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill, context.threads, rules, tail),
+        tuple(gold)
         | "ShuffleGold" >> shuffled(KeyHash("turn_id", buckets), "gold")
         | beam.ParDo(WriteGold(table("ingest", "gold"))),
-        read[DEAD]
+        by_tag[DEAD]
         | "ShuffleDead" >> shuffled(Place(buckets), "dead")
         | beam.ParDo(WriteDead(table("ingest", "dead_letters"))),
-        read[COUNTS],
+        *by_tag[COUNTS],
     )
     write_counts(parts | beam.Flatten(), context, "ingest")
     sample = partial(lowest, rows=context.config.privacy.sample_rows)
@@ -75,7 +88,8 @@ def build(pipeline: beam.Pipeline, context: Context, reading: Reading) -> None:
     write_one(drawn, bucket_path(table("ingest", "redactions"), 0), REDACTION)
     write_one(read[INPUTS], storage.join(context.workspace.stage("ingest"), "inputs.parquet"), INPUT)
     if reading.admission is not None and reading.admission.labelled is not None:
-        write_one(read[RENAMED], renamed_path(context.workspace), RENAMED_ROWS)
+        renamed = by_tag[RENAMED] | "AllRenamed" >> beam.Flatten()
+        write_one(renamed, renamed_path(context.workspace), RENAMED_ROWS)
 
 
 def _reader(context: Context, reading: Reading) -> ReadFiles:
@@ -83,3 +97,27 @@ def _reader(context: Context, reading: Reading) -> ReadFiles:
     return ReadFiles(
         reading.format, config.ingest.timezone, context.threads, config.privacy, reading.admission, reading.tombstones
     )
+
+
+def _taken(pipeline: beam.Pipeline, reading: Reading) -> list[beam.PCollection]:
+    """The tail of the release before, where there is one."""
+    taken = reading.taken
+    if taken is None or not taken.sizes:
+        return []
+    held = {
+        kind: [
+            TailFile(storage.join(taken.folder, path), kind, facts["sha256"]) for path, facts in sorted(files.items())
+        ]
+        for kind in (OPEN, RECENT, LABELS)
+        if (files := taken.of(kind))
+    }
+    read = ReadTail(taken.release_id or "", tuple(held.get(LABELS, ())), reading.admission, reading.tombstones)
+    files = pipeline | "Tail" >> beam.Create([*held.get(OPEN, ()), *held.get(RECENT, ())], reshuffle=True)
+    return [files | "ReadTail" >> beam.ParDo(read).with_outputs(*TAIL_TAGS)]
+
+
+def _tail_tables(context: Context, reading: Reading) -> TailTables | None:
+    if reading.taken is None:
+        return None
+    table = context.workspace.table
+    return TailTables(interval_of(context.config), table("ingest", OPEN), table("ingest", RECENT))

@@ -17,11 +17,14 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, join, strings
 from features.parents import linked
+from features.text import flat
 from features.timeline import sort
 from pipeline.filters.excluded import with_excluded
 from pipeline.filters.rules import Rule
+from pipeline.tail.sessions import TAKEN
 from pipeline.transforms.counts import counts
 from pipeline.transforms.shuffle import KeyHash, Shuffle
+from pipeline.transforms.tail import TailTables, split_off
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import write_bucket
 from schemas import DEAD_LETTER, GOLD, TURN
@@ -30,7 +33,7 @@ from schemas import DEAD_LETTER, GOLD, TURN
 # input; they are of one batch, so that this says which was read last.
 _BATCH_ROW: Final = "batch_row"
 # What decides which record of a turn_id stays, and what is told of it.
-_DECIDES: Final = ("turn_id", "received_time", "source", _BATCH_ROW, "subject_id", "conversation_id")
+_DECIDES: Final = ("turn_id", "received_time", "source", _BATCH_ROW, "subject_id", "conversation_id", TAKEN)
 # True where a row is no turn, but a notice of one: the record of its turn_id that stays is another subject's.
 _ELSEWHERE: Final = "elsewhere"
 
@@ -38,7 +41,8 @@ _ELSEWHERE: Final = "elsewhere"
 def supersede(turns: pa.Table) -> pa.Table:
     """Keep one row a turn_id: the one received last; of those, the one read last (file, position, row of its batch).
 
-    A row without received_time counts as received before any that has one. The result is sorted by turn_id.
+    A row without received_time counts as received before any that has one. What was taken over from an earlier run was
+    read before all that is read now. The result is sorted by turn_id.
 
     Parameters
     ----------
@@ -49,7 +53,8 @@ def supersede(turns: pa.Table) -> pa.Table:
     keyed = turns.append_column("uri", source.field("uri")).append_column("position", source.field("position"))
     received = pc.fill_null(keyed["received_time"].cast(pa.int64()), np.iinfo(np.int64).min)
     keyed = keyed.append_column("received", received)
-    keyed = keyed.sort_by([(k, "ascending") for k in ("turn_id", "received", "uri", "position", _BATCH_ROW)])
+    keyed = keyed.append_column("run", turns[TAKEN].is_null().cast(pa.int8()))
+    keyed = keyed.sort_by([(k, "ascending") for k in ("turn_id", "received", "run", "uri", "position", _BATCH_ROW)])
     ids = strings(keyed["turn_id"])
     last = np.append(ids[1:] != ids[:-1], True) if len(ids) else np.zeros(0, bool)
     return keyed.filter(pa.array(last)).select(turns.column_names)
@@ -99,13 +104,22 @@ def notices(rivals: pa.Table, kept: pa.Table) -> pa.Table:
     other = pc.not_equal(rivals["subject_id"], winner["subject_id"])
     told = winner.set_column(winner.column_names.index("subject_id"), "subject_id", rivals["subject_id"]).filter(other)
     columns = [told[f.name] if f.name in _DECIDES else pa.nulls(told.num_rows, f.type) for f in TURN.schema]
-    rows = pa.Table.from_arrays(columns, schema=TURN.schema).append_column(_BATCH_ROW, told[_BATCH_ROW])
+    rows = pa.Table.from_arrays(columns, schema=TURN.schema)
+    for name in (_BATCH_ROW, TAKEN):
+        rows = rows.append_column(name, told[name])
     return _with_elsewhere(rows, True)
 
 
 def marked(batch: pa.Table) -> pa.Table:
-    """The turns of a batch with their row in it, and with the column that tells turns from notices."""
-    return _with_elsewhere(numbered(batch), False)
+    """The turns of a batch with their row in it, and with the columns that tell what was taken over, and notices."""
+    return _with_elsewhere(marked_labels(batch), False)
+
+
+def marked_labels(batch: pa.Table) -> pa.Table:
+    """The labels of a batch with their row in it, and with the column that tells what was taken over."""
+    taken = batch[TAKEN] if TAKEN in batch.column_names else pa.nulls(batch.num_rows, pa.string())
+    held = batch.drop_columns([TAKEN]) if TAKEN in batch.column_names else batch
+    return numbered(held).append_column(TAKEN, taken)
 
 
 def numbered(batch: pa.Table) -> pa.Table:
@@ -117,8 +131,8 @@ def _with_elsewhere(turns: pa.Table, elsewhere: bool) -> pa.Table:
     return turns.append_column(_ELSEWHERE, pa.repeat(elsewhere, turns.num_rows))
 
 
-def settled(table: pa.Table) -> pa.Table:
-    """The turns that stay of a bucket's rows and notices, in the total order."""
+def settled(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Turns that stay of a bucket's rows and notices, in the total order; and those that had been judged and went."""
     rival = repeated(table)
     stays = ~table[_ELSEWHERE].to_numpy()
     if rival.any():
@@ -129,9 +143,17 @@ def settled(table: pa.Table) -> pa.Table:
         last[supersede(rivals)["row"].to_numpy()] = True
         stays &= ~rival | last
     turns = table.drop_columns([_BATCH_ROW, _ELSEWHERE])
-    turns = sort(turns if stays.all() else turns.filter(pa.array(stays)))
+    if stays.all():
+        return _ordered(turns), turns.slice(0, 0)
+    judged = pc.greater(pc.binary_length(flat(table[TAKEN])), 0).fill_null(False).to_numpy(zero_copy_only=False)
+    lost = turns.filter(pa.array(~stays & judged & ~table[_ELSEWHERE].to_numpy()))
+    return _ordered(turns.filter(pa.array(stays))), lost
+
+
+def _ordered(turns: pa.Table) -> pa.Table:
+    """Turns in the total order; a sequence that follows from links to parents decides among turns of one time."""
+    turns = sort(turns)
     told = linked(turns)
-    # A sequence that follows from the links decides among turns of one time.
     return turns if told is turns else sort(told)
 
 
@@ -163,44 +185,67 @@ class _Supersede(beam.DoFn):
 
 @beam.typehints.with_output_types(pa.Table)
 class _WriteTurns(SideBySide):
-    """Settle and write a bucket of subjects, marked by the rules that keep turns out of learning; gives its counts."""
+    """Settle and write a bucket of subjects, marked by the rules that keep turns out of learning; gives its counts.
 
-    def __init__(self, folder: str, threads: int, rules: Sequence[Rule] = ()) -> None:
+    Of an incremental run the sessions that it judges; the rest goes to the tables of the tail.
+    """
+
+    def __init__(self, folder: str, threads: int, rules: Sequence[Rule] = (), tail: TailTables | None = None) -> None:
         super().__init__(threads)
-        self._folder, self._rules = folder, tuple(rules)
+        self._folder, self._rules, self._tail = folder, tuple(rules), tail
 
     def work(self, bucket: tuple[int, pa.Table]) -> list[pa.Table]:
         """One bucket."""
         number, table = bucket
-        turns = with_excluded(settled(table), self._rules)
+        turns, lost = settled(table)
+        if self._tail is None:
+            turns, others = turns.drop_columns([TAKEN]), []
+        else:
+            turns, others = split_off(number, turns, lost, self._tail)
+        turns = with_excluded(turns, self._rules)
         if turns.num_rows:
             write_bucket(self._folder, number, turns, TURN)
         names = turns["excluded"].value_counts().to_pylist() if self._rules else []
         told = {f"excluded.{row['values']}": row["counts"] for row in names if row["values"] is not None}
         if orphans := pc.sum(turns["orphan"]).as_py():
             told["orphans"] = orphans
-        return [counts("ingest", {"kept": turns.num_rows}, told)]
+        return [counts("ingest", {"kept": turns.num_rows}, told), *others]
 
 
 class IngestTurns(beam.PTransform):
-    """Turn tables to files, one a bucket of subjects; gives COUNT tables."""
+    """Turn tables to files, one a bucket of subjects; gives COUNT tables.
+
+    Takes turns as read, or with them a second PCollection of those that were taken over (`ReadTail`).
+    """
 
     def __init__(
-        self, folder: str, buckets: int, mode: str, spill: str, threads: int = 1, rules: Sequence[Rule] = ()
+        self,
+        folder: str,
+        buckets: int,
+        mode: str,
+        spill: str,
+        threads: int = 1,
+        rules: Sequence[Rule] = (),
+        tail: TailTables | None = None,
     ) -> None:
         super().__init__()
         self._folder, self._buckets, self._mode, self._spill = folder, buckets, mode, spill
-        self._threads, self._rules = threads, rules
+        self._threads, self._rules, self._tail = threads, rules, tail
 
-    def expand(self, turns: beam.PCollection) -> beam.PCollection:
+    def expand(self, turns: beam.PCollection | tuple[beam.PCollection, ...]) -> beam.PCollection:
         """Build the graph."""
+        inputs = turns if isinstance(turns, tuple) else (turns,)
         by_turn = Shuffle(KeyHash("turn_id", self._buckets), self._mode, f"{self._spill}/turn", self._threads)
         by_subject = Shuffle(KeyHash("subject_id", self._buckets), self._mode, f"{self._spill}/subject", self._threads)
-        fork = turns | "Fork" >> beam.ParDo(_Fork()).with_outputs("decides", main="rows")
-        ruled = fork.decides | "ByTurn" >> by_turn
+        forks = [
+            each | f"Fork{k or ''}" >> beam.ParDo(_Fork()).with_outputs("decides", main="rows")
+            for k, each in enumerate(inputs)
+        ]
+        ruled = tuple(fork.decides for fork in forks) | "ByTurn" >> by_turn
         ruled = ruled | "Supersede" >> beam.ParDo(_Supersede()).with_outputs("counts", main="notices")
-        both = (fork.rows, ruled.notices) | "BySubject" >> by_subject
-        written = both | "WriteTurns" >> beam.ParDo(_WriteTurns(self._folder, self._threads, self._rules))
+        rows = (*(fork.rows for fork in forks), ruled.notices) | "BySubject" >> by_subject
+        write = _WriteTurns(self._folder, self._threads, self._rules, self._tail)
+        written = rows | "WriteTurns" >> beam.ParDo(write)
         return (ruled.counts, written) | "Counts" >> beam.Flatten()
 
 
@@ -246,11 +291,15 @@ def last_read(gold: pa.Table) -> pa.Table:
     Parameters
     ----------
     gold : pyarrow.Table
-        Labels as `numbered` gives them.
+        Labels as `numbered` or `marked_labels` gives them.
     """
     place = gold["read_from"].combine_chunks()
     keyed = gold.append_column("uri", place.field("uri")).append_column("at", place.field("position"))
-    keyed = keyed.sort_by([(k, "ascending") for k in (*GOLD.key, "uri", "at", _BATCH_ROW)])
+    order = [*GOLD.key, "uri", "at", _BATCH_ROW]
+    if TAKEN in gold.column_names:
+        keyed = keyed.append_column("run", gold[TAKEN].is_null().cast(pa.int8()))
+        order.insert(len(GOLD.key), "run")
+    keyed = keyed.sort_by([(k, "ascending") for k in order])
     key = join(*(strings(keyed[k]) for k in GOLD.key))
     last = np.append(key[1:] != key[:-1], True) if len(key) else np.zeros(0, bool)
     return keyed.filter(pa.array(last)).select(GOLD.names)

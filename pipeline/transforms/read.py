@@ -91,7 +91,7 @@ class ReadFiles(beam.DoFn):
         turns, gold, opted_out = self._admission.let_out(turns, gold)
         dropped = {k: n for k, n in (("opted_out", opted_out), ("forgotten", forgotten)) if n}
         gone = {"in": sum(dropped.values()), **dropped} if dropped else {}
-        return [*_tagged([(COUNTS, counts("ingest", gone))]), *self._redacted(turns, gold, batch.dead, refused)]
+        return [*tagged([(COUNTS, counts("ingest", gone))]), *self._redacted(turns, gold, batch.dead, refused)]
 
     def _redacted(self, turns: pa.Table, gold: pa.Table, *dead: pa.Table) -> list[TaggedOutput]:
         held = self._redactor.redact(turns, gold, dead)
@@ -99,10 +99,11 @@ class ReadFiles(beam.DoFn):
         let = self._admission.admit(held.turns, held.gold)
         found = [(TURNS, let.turns), (GOLD, let.gold), (DEAD, let.dead), *((DEAD, table) for table in held.dead)]
         told = counts("ingest", {}, held.counts | let.counts)
-        return _tagged([*found, (COUNTS, told), (REDACTIONS, held.sample), (RENAMED, let.renamed)])
+        return tagged([*found, (COUNTS, told), (REDACTIONS, held.sample), (RENAMED, let.renamed)])
 
 
-def _tagged(found: list[tuple[str, pa.Table]]) -> list[TaggedOutput]:
+def tagged(found: list[tuple[str, pa.Table]]) -> list[TaggedOutput]:
+    """Tables under their tags; those without rows are left out."""
     return [TaggedOutput(tag, table) for tag, table in found if table.num_rows]
 
 

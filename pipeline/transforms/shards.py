@@ -14,12 +14,14 @@ import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
 from features.text import flat, is_true
+from features.timeline import sort
 from pipeline import storage, tally
+from pipeline.tail.files import path_of
 from pipeline.transforms.ingest import by_place
 from pipeline.transforms.write import bucket_path
 from pipeline.writers.texts import with_texts
 from pipeline.writers.views import VIEWS, count_rows, filtered
-from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, Record
+from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, TAIL, Record
 
 LINEAGE: Final = "lineage"
 # With so many rows a shard the chance that one stays empty is e^-50.
@@ -220,6 +222,19 @@ class WriteLeftOut(beam.DoFn):
         number, table = shard
         rows = table.sort_by("example_id")
         yield write_file(self._folder, f"left_out/data/{self._plan.name(number)}", rows, LEFT_OUT)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class WriteTail(beam.DoFn):
+    """A shard of a kind of the tail to its file in the release; gives its FILE row."""
+
+    def __init__(self, folder: str, kind: str, shards: int) -> None:
+        self._folder, self._kind, self._shards = folder, kind, shards
+
+    def process(self, shard: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+        """One shard."""
+        number, table = shard
+        yield write_file(self._folder, path_of(self._kind, number, self._shards), sort(table), TAIL)
 
 
 def write_file(folder: str, path: str, table: pa.Table, record: Record) -> pa.Table:

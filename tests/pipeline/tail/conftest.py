@@ -1,0 +1,8 @@
+"""Makes the helpers beside this file importable."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent)]
