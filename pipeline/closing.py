@@ -37,6 +37,7 @@ def closing_table(result: dict[str, Any]) -> str:
                     f"{ingest.get('superseded', 0):,} superseded" + _kept_out(ingest),
                 ),
                 *_complete(result.get("complete"), ingest),
+                *_made_of(result.get("made_of")),
                 *_redacted(ingest),
                 (
                     "sessions",
@@ -86,6 +87,21 @@ def _complete(complete: dict[str, Any] | None, ingest: dict[str, int]) -> list[t
         return []
     n = len(complete["partitions"])
     return [("complete", ingest.get("in", 0), f"records, as {complete['by']} has them; {n} file(s) or partition(s)")]
+
+
+def _made_of(told: dict[str, Any] | None) -> list[tuple[str, int, str]]:
+    """What a run of a row took over from the release before, judged anew, and left to the next."""
+    if told is None:
+        return []
+    taken, revised, late = told["taken_over"], told["revised"], told["late"]
+    source = f"from release {told['release'][:12]}" if told["release"] else "this run begins a row"
+    note = f"turns of open sessions, and {taken['recent']:,} of judged ones, {source}"
+    changes = f"turns; {late['turns']:,} late, {late['alone']:,} of them found nothing of their session"
+    return [
+        ("taken over", taken["open"], note),
+        ("judged anew", revised["turns"], changes),
+        ("left open", told["left_open"], "turns of sessions that the interval's end cuts through, for the next run"),
+    ]
 
 
 def _rows(rows: list[tuple[str, int, str]]) -> list[str]:

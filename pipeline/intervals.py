@@ -12,6 +12,7 @@ from typing import Any, Final
 from pipeline import manifest as manifests
 from pipeline.checks import parse_time
 from pipeline.publish import publisher
+from pipeline.tail.files import OPEN, rows_of
 
 FOLDER: Final = "intervals"
 _TIME: Final = "%Y%m%dT%H%M%S"
@@ -43,6 +44,18 @@ def stand(out: str, manifest: dict[str, Any], instead: str | None = None) -> Non
     store, name = publisher(out), pointer(manifest["interval"])
     if instead in (None, store.read(name)):
         store.switch(name, manifest["release_id"])
+
+
+def waiting(out: str) -> list[str]:
+    """Releases that left sessions open, stand for their interval, and that no release begins at the end of."""
+    held = [m for m in manifests.releases(out) if m["interval"]]
+    begun = {parse_time(m["interval"]["start"], "interval.start") for m in held}
+    found = []
+    for m in held:
+        end = parse_time(m["interval"]["end"], "interval.end")
+        if end not in begun and rows_of(m)[OPEN]:
+            found.append(m)
+    return [m["release_id"] for m in found if publisher(out).read(pointer(m["interval"])) in (None, m["release_id"])]
 
 
 def parent(out: str, interval: dict[str, str] | None) -> str | None:

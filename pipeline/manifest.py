@@ -20,8 +20,9 @@ def release_id(identity: dict[str, Any]) -> str:
     ----------
     identity : dict
         `inputs`, `gold` and `given`, the files that options name (relative path, content hash), `config`, `code`,
-        `parent`, `models`, `tombstones`; after a user was forgotten `withdrawn` (whose turns were taken out) and
-        `replaces` (the release it was made from).
+        `parent`, `models`, `tombstones`; of a run in a row `taken` (the release whose tail was taken over, and the
+        files); after a user was forgotten `withdrawn` (whose turns were taken out) and `replaces` (the release it was
+        made from).
     """
     return storage.sha256(storage.canonical_json(identity))
 

@@ -18,12 +18,13 @@ from pipeline.curation.proof import prove_left_out, prove_split
 from pipeline.documents import GATES, documents
 from pipeline.errors import GateError, VerifyError
 from pipeline.gates.proof import prove_gates, prove_quarantine
+from pipeline.tail.proof import prove_tail
 from pipeline.thresholds import highest, lowest, of_domain
 from pipeline.version import code_version
 from pipeline.writers.sampled import sampled_rows
 from pipeline.writers.texts import with_texts
 from pipeline.writers.views import VIEWS, count_rows, unwritten, view_rows
-from schemas import DEAD_LETTER, EXAMPLE, LABEL_KINDS, LEAST_USERS, LEFT_OUT, LeftOutReason, Record
+from schemas import DEAD_LETTER, EXAMPLE, GOLD, LABEL_KINDS, LEAST_USERS, LEFT_OUT, TAIL, LeftOutReason, Record
 
 # Of every table that a release may hold.
 RECORDS: Final[dict[str, Record]] = {
@@ -31,6 +32,8 @@ RECORDS: Final[dict[str, Record]] = {
     "lineage": EXAMPLE,
     "left_out": LEFT_OUT,
     "dead_letters": DEAD_LETTER,
+    "tail": TAIL,
+    "tail_gold": GOLD,
 }
 # Probabilities are rounded to six places, and so is their mean.
 _ROUNDING: Final = 1e-6
@@ -252,6 +255,16 @@ def _left_out(release: Release) -> str:
     return prove_left_out(release.manifest, release.left_out, release.lineage)
 
 
+def _tail(release: Release) -> str:
+    """What is handed to the next run is what the configuration says."""
+    folder, carried = release.folder, release.manifest["quarantine"]["carried_from"]
+    behind = pa.array([], pa.string())
+    if carried is None:
+        # Examples that were carried over from the parent may be of sessions that a late event has opened again.
+        behind = pc.struct_field(release.lineage["provenance"], "turn_ids").combine_chunks().flatten()
+    return prove_tail(release.manifest, lambda path: _read(folder, path, RECORDS[path.split("/")[0]]), behind)
+
+
 def _answers(release: Release) -> str:
     """No answer is learned from a turn that may be defective, nothing else is rejected, and contexts are in bounds."""
     manifest, lineage = release.manifest, release.lineage
@@ -361,6 +374,7 @@ PROOFS: Final[tuple[Callable[[Release], str], ...]] = (
     _examples,
     _split,
     _left_out,
+    _tail,
     _answers,
     prove_views,
     _documents,

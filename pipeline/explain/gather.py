@@ -6,13 +6,19 @@ import math
 from datetime import datetime
 from typing import Any
 
+import pyarrow.compute as pc
+
+from pipeline import storage
 from pipeline.errors import InputError
 from pipeline.explain.example import explain_example, of_release
 from pipeline.explain.release import SHORTEST_PREFIX, Release, open_release
 from pipeline.explain.tables import StageTables
 from pipeline.explain.turn import explain_turn
+from pipeline.tail.files import OPEN, RECENT
+from pipeline.transforms.write import bucket_path
 from pipeline.version import code_version
 from pipeline.workspace import Workspace
+from schemas import TAIL
 
 
 def explain(out: str, name: str, release: str | None = None) -> dict[str, Any]:
@@ -58,11 +64,31 @@ def _from_both(release: Release, name: str, tables: StageTables) -> dict[str, An
     left = release.left_out(name)
     if left is not None:
         return {"kind": "left_out", "left_out": left}
+    if aside := _aside(tables, name):
+        raise InputError(aside)
     turns = f"{release.manifest['closing']['ingest'].get('kept', 0):,} turns of {tables.workspace.out}/stages"
     held = ", ".join(release.quarantine["domains"])
     withheld = f"New examples of quarantined domains ({held}) are in no release. " if held else ""
     hint = f"A dead letter or a superseded record is no turn. {withheld}"
     raise _unknown(release, name, f"no turn_id among the {turns}", hint)
+
+
+def _aside(tables: StageTables, name: str) -> str | None:
+    """What became of a turn that stage ingest put aside for other runs; None where it put none of that id aside."""
+    told = {
+        OPEN: "its session was still open at the end of this run's interval, so the run after it judges it",
+        RECENT: "its session was judged by an earlier run and is as it was; its examples, if there are any, are in the "
+        "release of that run: give it with --release",
+    }
+    for kind, words in told.items():
+        folder = tables.workspace.table("ingest", kind)
+        for number in tables.workspace.bucket_numbers(folder):
+            held = storage.read_table(bucket_path(folder, number), TAIL.schema, ["turn_id", "judged_by"])
+            found = held.filter(pc.equal(held["turn_id"], name))
+            if found.num_rows:
+                by = found["judged_by"][0].as_py()
+                return f"{name}: {words}" + (f" (release {by})" if by else "")
+    return None
 
 
 def _from_release(release: Release, name: str, tables: StageTables) -> dict[str, Any]:

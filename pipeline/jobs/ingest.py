@@ -150,6 +150,12 @@ def _tell(context: Context, outcomes: dict[str, int]) -> None:
 
 
 def _nothing_kept(workspace: Workspace, reading: Reading, records: int, outcomes: dict[str, int]) -> InputError:
+    if left := outcomes.get("left_open"):
+        return InputError(
+            f"no session ends in the interval: {left:,} turn(s) are of sessions that its end cuts through, and nothing "
+            "else is to be judged. Run a longer interval, over the log of both. Nothing was published; the last "
+            "release stays current"
+        )
     return InputError(
         f"the input holds no usable turn: {len(reading.found.files)} file(s), {records:,} record(s), "
         f"{outcomes.get('opted_out', 0):,} of users who opted out, "

@@ -120,4 +120,4 @@ def _tail_tables(context: Context, reading: Reading) -> TailTables | None:
     if reading.taken is None:
         return None
     table = context.workspace.table
-    return TailTables(interval_of(context.config), table("ingest", OPEN), table("ingest", RECENT))
+    return TailTables(interval_of(context.config.resolved()), table("ingest", OPEN), table("ingest", RECENT))

@@ -15,7 +15,9 @@ from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import gates
 from pipeline.jobs.belongs import belongs
 from pipeline.jobs.context import Context, numbers, write_one
+from pipeline.jobs.tail import write_tail
 from pipeline.publish import publisher
+from pipeline.tail.made_of import made_of
 from pipeline.transforms.ingest import Place
 from pipeline.transforms.shards import (
     LINEAGE,
@@ -70,7 +72,7 @@ def run(context: Context) -> str:
         passed = gates.run(context, config, intervals.parent(workspace.out, _interval(context)), library)
         shards = _write_shards(context, passed)
         passed.gates.extend(gates.check_views(context, config, shards, library))
-    files = shards + _write_left_out(context) + _write_dead_letters(context)
+    files = shards + _write_left_out(context) + _write_dead_letters(context) + write_tail(context)
     manifest = _manifest(context, files, passed)
     folder = workspace.table("release", "files")
     for name, data in (documents(manifest) | _review(context)).items():
@@ -256,8 +258,11 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
     if ingested["withdrawn"]:
         # Taken out of what had been read: the counts of ingest differ from those of a log that is read without them.
         identity["withdrawn"] = ingested["withdrawn"]
+    if ingested["taken"] is not None:
+        # The content of what was taken over, as of the files that were read: the parent may be another by now.
+        identity["taken"] = ingested["taken"]
     closed = [g for stage in _COUNTED[:-1] for g in workspace.facts(stage)["gates"]]
-    return {
+    manifest = {
         "format": manifests.FORMAT,
         "release_id": manifests.release_id(identity),
         "identity": identity,
@@ -278,6 +283,7 @@ def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passe
         "quarantine": passed.quarantine,
         "files": {f["path"]: {k: f[k] for k in ("rows", "bytes", "sha256", "schema")} for f in files},
     }
+    return manifest | {"made_of": made_of(manifest)}
 
 
 def _config(context: Context) -> dict[str, Any]:

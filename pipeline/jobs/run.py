@@ -19,9 +19,12 @@ from pipeline.jobs.belongs import belongs
 from pipeline.jobs.beside import Beside, read_beside
 from pipeline.jobs.context import Context
 from pipeline.stages import STAGES
+from pipeline.tail.files import TURNS_FOLDER
+from pipeline.tail.takeover import take_over
 from pipeline.verify import RECORDS
 from pipeline.version import code_version
 from pipeline.writers.views import VIEWS
+from schemas import TAIL
 
 
 def run(
@@ -51,7 +54,8 @@ def run(
     ConfigError
         If a file that an option names cannot be right; nothing was begun.
     StageError
-        If one of stage ingest has changed since, and `first` is a later stage.
+        If one of stage ingest has changed since, and `first` is a later stage; or sessions that the release before left
+        open would be judged by no run.
 
     Returns
     -------
@@ -64,6 +68,7 @@ def run(
     context.progress.log.path = storage.join(context.run_folder, log.NAME)
     events = Events(context.run_folder, context.config.events, context.progress.note)
     _prove_files(context, first)
+    taken = take_over(context.workspace.out, context.config) if first == "ingest" else None
     steps: dict[str, Callable[[], object]] = {
         "ingest": lambda: ingest.run(context, pattern or "", format or "", gold, wanted),
         "signals": lambda: signals.run(context),
@@ -72,7 +77,9 @@ def run(
         "curate": lambda: curate.run(context),
         "release": lambda: release.run(context),
     }
-    with events.run([Table(pattern)] if pattern else []) as wrote:
+    read = [Table(pattern)] if pattern else []
+    read += [Table(storage.join(taken.folder, TURNS_FOLDER), TAIL)] if taken and taken.turns else []
+    with events.run(read) as wrote:
         for stage in STAGES[STAGES.index(first) :]:
             try:
                 with context.progress.stage(stage), events.stage(stage):
@@ -128,6 +135,7 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
         "shards": {v: sum(f"/{v}/data/" in f for f in files) for v in views},
         "left_out": workspace.facts("ingest")["left_out"],
         "complete": workspace.facts("ingest").get("complete"),
+        "made_of": manifests.read(folder).get("made_of"),
         "proofs": workspace.facts("release")["proofs"],
         "quarantined": workspace.facts("release")["quarantined"],
     }

@@ -20,7 +20,7 @@ from pipeline.transforms.shuffle import KeyHash, Shuffle
 from pipeline.transforms.write import bucket_path
 from schemas import FILE, GOLD, TAIL
 
-# A shard by hash of so many turns is never empty, and a reader holds one at ease.
+# A reader holds so many at ease.
 _TURNS_A_FILE: Final = 100_000
 _KINDS: Final = (OPEN, RECENT)
 
@@ -61,7 +61,7 @@ def write_tail(context: Context) -> list[dict[str, Any]]:
             buckets = pipeline | f"Buckets_{kind}" >> beam.Create(workspace.bucket_numbers(source), reshuffle=True)
             turns = buckets | f"Read_{kind}" >> beam.ParDo(ReadBuckets(source, TAIL))
             spill = storage.join(workspace.spill("release"), kind)
-            spread = Shuffle(KeyHash("turn_id", shards), context.shuffle_mode, spill)
+            spread = Shuffle(KeyHash("subject_id", shards), context.shuffle_mode, spill)
             shuffled = turns | f"Shuffle_{kind}" >> spread
             written.append(shuffled | f"Write_{kind}" >> beam.ParDo(WriteTail(folder, kind, shards)))
         write_one(tuple(written) | beam.Flatten(), path, FILE)

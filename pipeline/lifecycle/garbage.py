@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from pipeline import intervals, storage
 from pipeline import manifest as manifests
-from pipeline import storage
 from pipeline.errors import ConfigError
 from pipeline.lifecycle.clean import RUN
 from pipeline.lifecycle.listing import Entry, below, pins, release_ids, remove_release, walk
@@ -22,8 +22,8 @@ def collect(out: str, older_than: str, delete: bool) -> dict[str, Any]:
     """Find what can go, and remove it if wished.
 
     A release stays while CURRENT or a pin names it, while one that stays has examples carried over from it, while it
-    is the parent of the current one, to which `rollback` goes, and while it is young. A run stays while its release
-    does.
+    is the parent of the current one, to which `rollback` goes, while no run has taken over the sessions that it left
+    open, and while it is young. A run stays while its release does.
 
     Parameters
     ----------
@@ -83,6 +83,8 @@ def needed(out: str) -> dict[str, list[str]]:
         _keep(kept, there, _manifest(out, str(current))["identity"]["parent"], f"parent of {CURRENT}")
     for name, release_id in pins(out, store).items():
         _keep(kept, there, release_id, f"pin {name}")
+    for release_id in intervals.waiting(out):
+        _keep(kept, there, release_id, "the next run takes over the sessions that it left open")
     left = list(kept)
     while left:
         release_id = left.pop()

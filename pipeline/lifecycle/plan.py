@@ -35,7 +35,7 @@ class Plan:
     in_stages : int
         How many of them the stages hold.
     held : dict
-        Release id to how many of its examples the user is behind, where there are any.
+        Release id to how many of its examples the user is behind, where there are any, or turns of theirs in its tail.
     manifests : dict
         Manifests of all releases.
     current : str or None
@@ -81,26 +81,30 @@ def plan(out: str, files: TombstoneFiles, store: Publisher, users: list[str], co
     tombstones = Tombstones(base.key, base.held | base.mark(subjects))
     if not tombstones.held:
         raise ConfigError("forget: nobody is named and nobody was forgotten before; give --user or --conversation")
-    found = reach.turns_of(workspace.table("ingest", "turns"), tombstones)
+    told = {name: manifests.read(storage.join(out, "releases", name)) for name in release_ids(out)}
+    tails = {name: reach.tail_files(storage.join(out, "releases", name), told[name]) for name in told}
+    in_stages = reach.turn_files(workspace)
+    found = reach.turns_of([*in_stages, *(path for paths in tails.values() for path in paths)], tombstones)
     theirs = [subject_of(conversation) for conversation in sorted(found.conversations)]
     tombstones = Tombstones(base.key, tombstones.held | base.mark(theirs))
-    told = {name: manifests.read(storage.join(out, "releases", name)) for name in release_ids(out)}
     lone = [reach.lone_turns(storage.join(out, "releases", n), m, tombstones) for n, m in told.items()]
     turn_ids = pa.concat_arrays([found.ids, *lone]).unique()
-    held = {
-        name: n
-        for name, manifest in told.items()
-        if (n := reach.holds(storage.join(out, "releases", name), manifest, tombstones, turn_ids))
-    }
+    held = {}
+    for name, manifest in told.items():
+        examples = reach.holds(storage.join(out, "releases", name), manifest, tombstones, turn_ids)
+        # A release may hold turns of the user for the next run, and no example.
+        if examples or reach.turns_in(tails[name], turn_ids):
+            held[name] = examples
     current = store.current()
     current = current if current in told else None
-    path, reason = _path(workspace, current, len(found.ids) > 0, held)
+    turns = reach.turns_in(in_stages, turn_ids)
+    path, reason = _path(workspace, current, turns > 0, held)
     options = dataclasses.asdict(stages.options(workspace)) if path == RECOMPUTE else None
     return Plan(
         tombstones,
         [*subjects, *theirs],
         turn_ids,
-        len(found.ids),
+        turns,
         held,
         told,
         current,

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from features.text import flat, is_true
 from pipeline import storage
 from pipeline.filters.tombstones import Tombstones, forgotten_turns, subject_of
+from pipeline.tail.files import OPEN, RECENT, files_of
+from pipeline.workspace import Workspace
 
 Mask = npt.NDArray[np.bool_]
 _COLUMNS = ["turn_id", "subject_id", "conversation_id", "user_known"]
@@ -35,33 +37,48 @@ class Turns:
     conversations: frozenset[str]
 
 
-def turns_of(folder: str, tombstones: Tombstones) -> Turns:
-    """Find the turns of forgotten users in a folder of TURN files.
+def turn_files(workspace: Workspace) -> list[str]:
+    """Files of turns that stage ingest left, those for the next run too."""
+    folders = [workspace.table("ingest", name) for name in ("turns", OPEN, RECENT)]
+    return [path for f in folders if storage.exists(f) for path in storage.files(f, "bucket-*.parquet")]
+
+
+def tail_files(folder: str, manifest: dict[str, Any]) -> list[str]:
+    """Files of turns that a release hands to the next run."""
+    return [storage.join(folder, path) for path in files_of(manifest, OPEN, RECENT)]
+
+
+def turns_of(paths: list[str], tombstones: Tombstones) -> Turns:
+    """Find the turns of forgotten users in files of turns, of whatever code.
 
     Parameters
     ----------
-    folder : str
-        A stage's table, of whatever code; it may be missing.
+    paths : list of str
     tombstones : Tombstones
     """
     ids, conversations = [], []
-    for table in _tables(folder):
+    for table in _tables(paths):
         mine = table.filter(pa.array(forgotten_turns(table, tombstones)))
         ids.append(flat(mine["turn_id"]))
         known = mine.filter(pc.and_(mine["user_known"], pc.is_valid(mine["conversation_id"])))
         conversations.append(flat(known["conversation_id"]))
-    theirs = _alone(folder, _together(conversations).unique(), tombstones)
-    nobodys = [t.filter(_nobodys(t, theirs)) for t in _tables(folder)] if len(theirs) else []
+    theirs = _alone(paths, _together(conversations).unique(), tombstones)
+    nobodys = [t.filter(_nobodys(t, theirs)) for t in _tables(paths)] if len(theirs) else []
     found = _together([flat(t["conversation_id"]) for t in nobodys]).unique()
     return Turns(_together(ids + [flat(t["turn_id"]) for t in nobodys]).unique(), frozenset(found.to_pylist()))
 
 
-def _alone(folder: str, conversations: pa.Array, tombstones: Tombstones) -> pa.Array:
+def turns_in(paths: list[str], turn_ids: pa.Array) -> int:
+    """How many rows of some files of turns are of some turns."""
+    return sum(int(pc.sum(pc.is_in(t["turn_id"], value_set=turn_ids)).as_py() or 0) for t in _tables(paths))
+
+
+def _alone(paths: list[str], conversations: pa.Array, tombstones: Tombstones) -> pa.Array:
     """Of some conversations those in which no other user is logged."""
     if not len(conversations):
         return conversations
     shared = []
-    for table in _tables(folder):
+    for table in _tables(paths):
         held = table.filter(pc.and_(pc.is_in(table["conversation_id"], value_set=conversations), table["user_known"]))
         others = ~tombstones.is_forgotten(flat(held["subject_id"]))
         shared.append(flat(held["conversation_id"]).filter(pa.array(others)))
@@ -73,8 +90,8 @@ def _nobodys(table: pa.Table, conversations: pa.Array) -> pa.ChunkedArray:
     return pc.and_(pc.is_in(table["conversation_id"], value_set=conversations), pc.invert(table["user_known"]))
 
 
-def _tables(folder: str) -> Iterator[pa.Table]:
-    for path in storage.files(folder, "bucket-*.parquet") if storage.exists(folder) else []:
+def _tables(paths: list[str]) -> Iterator[pa.Table]:
+    for path in paths:
         with storage.open_parquet(path) as file:
             yield file.read(columns=_COLUMNS)
 

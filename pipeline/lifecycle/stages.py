@@ -20,6 +20,7 @@ from pipeline.jobs.context import OPTIONS_FILE, Context
 from pipeline.lifecycle.listing import walk
 from pipeline.options import Config
 from pipeline.stages import STAGES
+from pipeline.tail.files import OPEN, RECENT
 from pipeline.transforms.counts import add_up, counts
 from pipeline.workspace import Workspace
 from schemas import COUNT
@@ -77,17 +78,17 @@ def take_out(workspace: Workspace, tombstones: Tombstones, turn_ids: pa.Array) -
     theirs. The counts and the marker follow from the tables that remain.
     """
     facts = workspace.facts("ingest")
-    turns = f"{workspace.table('ingest', 'turns')}/"
+    turns = tuple(f"{workspace.table('ingest', name)}/" for name in ("turns", OPEN, RECENT))
     paths = [e.path for stage in ("train", "ingest") for e in walk(workspace.stage(stage))]
     # A sample to audit, which no stage reads; its contexts may be of a record that another user's superseded.
     storage.remove(workspace.table("ingest", "redactions"))
     paths = [path for path in paths if storage.exists(path)]
     for path in sorted((p for p in paths if p.endswith(".parquet")), key=lambda p: p.startswith(turns)):
         rewrite(path, turn_ids)
-    kept = sum(storage.rows(path) for path in storage.files(turns, "bucket-*.parquet"))
-    gone = _recount(workspace, kept)
+    left = {outcome: _rows(workspace, name) for outcome, name in (("kept", "turns"), ("left_open", OPEN))}
+    gone = _recount(workspace, left)
     macs = sorted({*facts["withdrawn"], *set(tombstones.macs).difference(facts["tombstones"])})
-    facts |= {"kept": kept, "tombstones": tombstones.macs, "withdrawn": macs}
+    facts |= {"kept": left["kept"], "tombstones": tombstones.macs, "withdrawn": macs}
     facts["gates"] = [_gate(gate, workspace) for gate in facts["gates"]]
     workspace.finish("ingest", facts)
     return gone
@@ -109,16 +110,26 @@ def rewrite(path: str, turn_ids: pa.Array) -> None:
         storage.remove(path)
 
 
-def _recount(workspace: Workspace, kept: int) -> int:
-    """The stage's counts over what is left. What they tell beside their sum stays: it is of what was read."""
+def _rows(workspace: Workspace, name: str) -> int:
+    """Rows of a table of stage ingest."""
+    folder = workspace.table("ingest", name)
+    return sum(storage.rows(path) for path in storage.files(folder, "bucket-*.parquet"))
+
+
+def _recount(workspace: Workspace, left: dict[str, int]) -> int:
+    """The stage's counts over what is left in its tables, by outcome; gives how many are gone.
+
+    What they tell beside their sum stays, and so does what was judged before: it is of what was read.
+    """
     path = storage.join(workspace.stage("ingest"), "counts.parquet")
     table = workspace.counts("ingest")
     held = {r["outcome"]: r["rows"] for r in table.to_pylist() if r["closing"]}
-    gone = held["kept"] - kept
+    now = {outcome: rows for outcome, rows in left.items() if outcome in held}
+    gone = sum(held[outcome] - rows for outcome, rows in now.items())
     if gone:
-        rest = table.filter(pc.invert(pc.is_in(table["outcome"], value_set=pa.array(["kept", "forgotten"]))))
-        now = counts("ingest", {"kept": kept, "forgotten": held.get("forgotten", 0) + gone})
-        storage.write_record(path, add_up([rest, now]), COUNT)
+        rest = table.filter(pc.invert(pc.is_in(table["outcome"], value_set=pa.array([*now, "forgotten"]))))
+        new = counts("ingest", now | {"forgotten": held.get("forgotten", 0) + gone})
+        storage.write_record(path, add_up([rest, new]), COUNT)
     return int(gone)
 
 

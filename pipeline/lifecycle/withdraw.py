@@ -24,6 +24,8 @@ from pipeline.jobs.context import Context
 from pipeline.jobs.gates import Passed
 from pipeline.lifecycle.reach import examples_of
 from pipeline.options import Config, ReleaseOptions
+from pipeline.tail.files import OPEN, files_of, kind_of
+from pipeline.tail.made_of import made_of
 from pipeline.transforms.counts import counts, rows_by_domain
 from pipeline.transforms.shards import examples_by_kind
 from pipeline.transforms.withheld import withheld_for
@@ -79,8 +81,10 @@ def withdraw(
     left = _sift(workspace, folder, sorted(lineage), manifest, tombstones, turn_ids)
     passed = Passed([], manifest["quarantine"], workspace.table("release", "examples"), left.rows)
     kept, unlisted = _tables(folder, manifest, tombstones, turn_ids)
-    told = _curated(manifest, unlisted)
+    tail, waiting = _tail(folder, manifest, turn_ids)
+    told = _ingested(_curated(manifest, unlisted), waiting)
     sheet = _review(folder, manifest, kept)
+    kept |= tail
     made = release.reissue(aside, _manifest(told, left, kept, tombstones), passed, kept | sheet, publish)
     for leftover in (storage.join(workspace.out, "stages", "withdrawn"), workspace.spill("release")):
         storage.remove(leftover)
@@ -147,6 +151,40 @@ def _tables(
     return kept, gone
 
 
+def _tail(folder: str, manifest: dict[str, Any], turn_ids: pa.Array) -> tuple[dict[str, bytes], int]:
+    """What is handed to the next run, less the user's turns and labels; and how many of open sessions those were."""
+    kept, waiting = {}, 0
+    for path, facts in files_of(manifest).items():
+        data = storage.read_bytes(storage.join(folder, path))
+        table = pq.read_table(io.BytesIO(data))
+        rest = table.filter(pc.invert(pc.is_in(table["turn_id"], value_set=turn_ids)))
+        waiting += facts["rows"] - rest.num_rows if kind_of(path) == OPEN else 0
+        if rest.num_rows:
+            kept[path] = data if rest.num_rows == facts["rows"] else storage.encode(rest)
+    return kept, waiting
+
+
+def _ingested(manifest: dict[str, Any], waiting: int) -> dict[str, Any]:
+    """The manifest with the counts of ingest less turns that wait for the next run no more."""
+    if not waiting:
+        return manifest
+    closing = dict(manifest["closing"]["ingest"])
+    closing["left_open"] -= waiting
+    closing["forgotten"] = closing.get("forgotten", 0) + waiting
+    return manifest | {
+        "closing": manifest["closing"] | {"ingest": closing},
+        "counts": manifest["counts"] | {"ingest": manifest["counts"]["ingest"] | closing},
+        "gates": [_counted_gate(gate, "ingest", closing) for gate in manifest["gates"]],
+    }
+
+
+def _counted_gate(gate: dict[str, Any], stage: str, closing: dict[str, int]) -> dict[str, Any]:
+    """A row of the gate on counts, over the counts as they are now."""
+    if gate["gate"] != f"counts close: {stage}":
+        return gate
+    return gate | {"out": {k: n for k, n in closing.items() if k != "in"}}
+
+
 def _review(folder: str, manifest: dict[str, Any], kept: dict[str, bytes]) -> dict[str, bytes]:
     """The sheet of what contradicts the training set, less the examples that are listed no more."""
     if training_set_diff.NAME not in manifest["files"]:
@@ -186,14 +224,9 @@ def _manifest(manifest: dict[str, Any], left: _Left, kept: dict[str, bytes], tom
         name: entry | {"carried": left.carried[name], "carried_dropped": entry["carried_dropped"]}
         for name, entry in manifest["quarantine"]["domains"].items()
     }
-    gates = [
-        gate | {"out": {k: n for k, n in closing.items() if k != "in"}}
-        if gate["gate"] == "counts close: release"
-        else gate
-        for gate in manifest["gates"]
-    ]
+    gates = [_counted_gate(gate, "release", closing) for gate in manifest["gates"]]
     told_of = {k: v for k, v in manifest.items() if k not in _OF_TURNS}
-    return told_of | {
+    made = told_of | {
         "identity": identity,
         "counts": manifest["counts"] | {"release": dict(sorted((closing | told).items()))},
         "closing": manifest["closing"] | {"release": closing},
@@ -201,6 +234,7 @@ def _manifest(manifest: dict[str, Any], left: _Left, kept: dict[str, bytes], tom
         "quarantine": manifest["quarantine"] | {"domains": domains},
         "files": {path: manifest["files"][path] | {"rows": _rows(data)} for path, data in kept.items()},
     }
+    return made | {"made_of": made_of(made)}
 
 
 def _rows(data: bytes) -> int:

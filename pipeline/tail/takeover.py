@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -59,13 +60,19 @@ class Taken:
         return {"release": self.release_id, "files": files}
 
 
-def interval_of(config: Config) -> Interval:
-    """The interval of a run, in microseconds."""
-    options = config.release
-    ends = ((options.interval_start, "release.interval_start"), (options.interval_end, "release.interval_end"))
-    start, end = ((parse_time(text or "", name) - _EPOCH) // _MICROSECOND for text, name in ends)
-    signals = config.signals
-    return Interval(start, end, signals.session_gap, signals.session_cap, config.ingest.lateness)
+def interval_of(config: Mapping[str, Any]) -> Interval:
+    """The interval of a run.
+
+    Parameters
+    ----------
+    config : mapping
+        The resolved configuration.
+    """
+    names = ("interval_start", "interval_end")
+    times = (parse_time(config["release"][name], f"release.{name}") for name in names)
+    start, end = ((time - _EPOCH) // _MICROSECOND for time in times)
+    signals = config["signals"]
+    return Interval(start, end, signals["session_gap"], signals["session_cap"], config["ingest"]["lateness"])
 
 
 def take_over(out: str, config: Config) -> Taken | None:

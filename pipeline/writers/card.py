@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pipeline.gates.quarantine import reason
+from pipeline.tail.made_of import section
 from pipeline.writers.contents import by_domain, left_out, limits
 from pipeline.writers.trust import how_sure
 from pipeline.writers.views import VIEWS, unwritten
@@ -35,6 +36,7 @@ def card(manifest: dict[str, Any]) -> str:
             if k.startswith("examples.")
         ),
         "",
+        *section(manifest),
         *_views(manifest["files"], released),
         *by_domain(manifest),
         *left_out(manifest),

@@ -13,6 +13,8 @@ _RECORDS: Final = {
     "superseded": "superseded by a later record of the same turn",
     "opted_out": "its user opted out",
     "forgotten": "its user is forgotten",
+    "judged_before": "its session was judged before, and is as it was",
+    "left_open": "its session is still open, and left to the next run",
 }
 # Why a turn is in no example; those of later code are told by their name.
 _TURNS: Final = {
