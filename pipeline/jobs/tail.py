@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from features.text import flat
 from pipeline import storage
 from pipeline.errors import GateError
+from pipeline.gold import merged
 from pipeline.jobs.context import Context, write_one
 from pipeline.progress import Progress
 from pipeline.tail.files import LABELS, OPEN, RECENT, kind_of, path_of
@@ -92,5 +93,6 @@ def _write_labels(context: Context, folder: str) -> list[dict[str, Any]]:
     held = gold.filter(pc.is_in(gold["turn_id"], value_set=pa.concat_arrays(ids)))
     if not held.num_rows:
         return []
-    held = held.sort_by([(key, "ascending") for key in GOLD.key])
+    # One a key, as stage train takes them.
+    held = merged([held]).sort_by([(key, "ascending") for key in GOLD.key])
     return list(write_file(folder, path_of(LABELS, 0, 1), held, GOLD).to_pylist())
