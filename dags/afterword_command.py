@@ -59,7 +59,7 @@ class Settings:
     beam: list[str] = field(default_factory=list)
 
     @staticmethod
-    def read(variable: Callable[[str], str], sets: Sequence[str] = ()) -> Settings:
+    def read(variable: Callable[[str], str], sets: Sequence[str] = (), incremental: bool = False) -> Settings:
         """Settings of a run.
 
         Parameters
@@ -68,6 +68,9 @@ class Settings:
             Value of the variable `afterword_<name>`, empty where there is none.
         sets : sequence of str
             `section.key=value` of this run alone; of a key that is set twice the last holds, and these come last.
+        incremental : bool
+            Whether each interval goes on where the one before ended (`ingest.incremental`), unless a variable or `sets`
+            say otherwise.
 
         Raises
         ------
@@ -79,7 +82,8 @@ class Settings:
                 raise ValueError(f"the Airflow variable afterword_{name} is not set; see the DAG's documentation")
         options = ["--config", variable("config")] if variable("config") else []
         models = [f"models.file={variable('models')}"] if variable("models") else []
-        for setting in [*shlex.split(variable("set")), *models, *sets]:
+        row = ["ingest.incremental=true"] if incremental else []
+        for setting in [*row, *shlex.split(variable("set")), *models, *sets]:
             options += ["--set", setting]
         gold = [part for path in shlex.split(variable("gold")) for part in ("--gold", path)]
         ready = variable("ready")

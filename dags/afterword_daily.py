@@ -28,7 +28,9 @@ Airflow variables (or the environment, `AIRFLOW_VAR_AFTERWORD_INPUT` and so on):
 | `afterword_models` | | models to judge with (`models.file`), set by the weekly DAG; without it each day fits its own |
 | `afterword_alert_url` | | webhook that alerts are sent to as JSON; without it they are in the task's log alone |
 
-The param `set` holds settings of one run, which go before those of the variable.
+The param `set` holds settings of one run, which go before those of the variable. The param `incremental` is true: a
+session over midnight is judged by the day it ends in, late events have theirs judged anew, and a day waits for the one
+before it. `ingest.incremental=false` in the variable `afterword_set` has every day judged by itself.
 
 The stages of all days share `<out>/stages`, so all tasks take the one slot of the pool `afterword`
 (`airflow pools set afterword 1 "work area of afterword"`), and a task that finds another day's tables there runs the
@@ -39,7 +41,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from afterword_operators import DEFAULT_ARGS, SET, ReadySensor, ReportOperator, StageOperator
+from afterword_operators import DEFAULT_ARGS, INCREMENTAL, SET, ReadySensor, ReportOperator, StageOperator
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, chain
 
 with DAG(
@@ -53,7 +55,7 @@ with DAG(
     # A day's parent is the release of the day before. Airflow does not hold backfills to this number.
     max_active_runs=1,
     default_args=DEFAULT_ARGS,
-    params={"set": SET},
+    params={"set": SET, "incremental": INCREMENTAL},
     tags=["afterword"],
     doc_md=__doc__,
 ):

@@ -24,6 +24,9 @@ DEFAULT_ARGS = {
     "on_failure_callback": on_failure,
 }
 SET = Param([], type="array", items={"type": "string"}, description="section.key=value, one a line")
+INCREMENTAL = Param(
+    True, type="boolean", description="go on where the day before ended: its open sessions, late events"
+)
 
 
 class CommandError(AirflowException):
@@ -235,6 +238,7 @@ def training_settings(context: Any) -> Settings:
 
 def _read(context: Any, value: Any) -> Settings:
     try:
-        return Settings.read(value, tuple(context["params"].get("set") or ()))
+        params = context["params"]
+        return Settings.read(value, tuple(params.get("set") or ()), bool(params.get("incremental")))
     except ValueError as error:
         raise AirflowFailException(str(error)) from None

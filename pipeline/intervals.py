@@ -47,15 +47,26 @@ def stand(out: str, manifest: dict[str, Any], instead: str | None = None) -> Non
 
 
 def waiting(out: str) -> list[str]:
-    """Releases that left sessions open, stand for their interval, and that no release begins at the end of."""
+    """Releases that stand for their interval, and left open sessions that no run has taken over or given up."""
     held = [m for m in manifests.releases(out) if m["interval"]]
-    begun = {parse_time(m["interval"]["start"], "interval.start") for m in held}
-    found = []
-    for m in held:
-        end = parse_time(m["interval"]["end"], "interval.end")
-        if end not in begun and rows_of(m)[OPEN]:
-            found.append(m)
+    found = [m for m in held if rows_of(m)[OPEN] and not any(_settles(later, m, held) for later in held)]
     return [m["release_id"] for m in found if publisher(out).read(pointer(m["interval"])) in (None, m["release_id"])]
+
+
+def _settles(later: dict[str, Any], earlier: dict[str, Any], held: list[dict[str, Any]]) -> bool:
+    """Whether a release took over from one of an earlier release's interval, or gave up what that left open."""
+    if not follows(later, earlier):
+        return False
+    taken = (later["identity"].get("taken") or {}).get("release")
+    same = {m["release_id"] for m in held if pointer(m["interval"]) == pointer(earlier["interval"])}
+    return taken in same or later["identity"]["config"]["ingest"].get("take_over") is False
+
+
+def follows(later: dict[str, Any], earlier: dict[str, Any]) -> bool:
+    """Whether the interval of a release begins where that of another one ends."""
+    times = (later["interval"]["start"], "interval.start"), (earlier["interval"]["end"], "interval.end")
+    start, end = (parse_time(text, name) for text, name in times)
+    return start == end
 
 
 def parent(out: str, interval: dict[str, str] | None) -> str | None:

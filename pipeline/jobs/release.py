@@ -15,7 +15,7 @@ from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import gates
 from pipeline.jobs.belongs import belongs
 from pipeline.jobs.context import Context, numbers, write_one
-from pipeline.jobs.tail import write_tail
+from pipeline.jobs.tail import mind_parent, tell_followers, write_tail
 from pipeline.publish import publisher
 from pipeline.tail.made_of import made_of
 from pipeline.transforms.ingest import Place
@@ -63,13 +63,17 @@ def run(context: Context) -> str:
         If what was installed does not hold what its manifest says; CURRENT stays as it was.
     PublishError
         If CURRENT cannot be switched on this store.
+    StageError
+        If the release of the interval before was made since stage ingest took over from it.
     """
     workspace = context.workspace
     belongs(context)
+    parent = intervals.parent(workspace.out, _interval(context))
+    mind_parent(context, parent)
     context.begin("release")
     config = _config(context)
     with gates.pages(context) as library:
-        passed = gates.run(context, config, intervals.parent(workspace.out, _interval(context)), library)
+        passed = gates.run(context, config, parent, library)
         shards = _write_shards(context, passed)
         passed.gates.extend(gates.check_views(context, config, shards, library))
     files = shards + _write_left_out(context) + _write_dead_letters(context) + write_tail(context)
@@ -96,6 +100,7 @@ def hand_over(context: Context, manifest: dict[str, Any]) -> None:
     intervals.stand(workspace.out, manifest)
     if not publisher(workspace.out).publish(manifest["release_id"]):
         context.progress.note("release: CURRENT stays with a later interval; this release is a backfill")
+    tell_followers(context, manifest)
 
 
 def reissue(

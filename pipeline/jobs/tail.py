@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.text import flat
-from pipeline import storage
-from pipeline.errors import GateError
+from pipeline import intervals, storage
+from pipeline import manifest as manifests
+from pipeline.errors import GateError, StageError
 from pipeline.gold import merged
 from pipeline.jobs.context import Context, write_one
 from pipeline.progress import Progress
-from pipeline.tail.files import LABELS, OPEN, RECENT, kind_of, path_of
+from pipeline.tail.files import LABELS, OPEN, RECENT, kind_of, path_of, rows_of
 from pipeline.tail.takeover import Taken
 from pipeline.transforms.shards import ReadBuckets, WriteTail, write_file
 from pipeline.transforms.shuffle import KeyHash, Shuffle
@@ -38,6 +39,41 @@ def tell_tail(progress: Progress, taken: Taken, outcomes: dict[str, int]) -> Non
         progress.note(
             f"ingest: {n:,} turn(s) are late, of before the interval; {outcomes.get('late_alone', 0):,} of them found "
             f"nothing of their session; {outcomes.get('revised_sessions', 0):,} judged session(s) are judged anew"
+        )
+
+
+def mind_parent(context: Context, parent: str | None) -> None:
+    """Refuse to release what stage ingest read before the release of the interval before was made, or made anew.
+
+    Raises
+    ------
+    StageError
+        If so.
+    """
+    taken, out = context.workspace.facts("ingest")["taken"], context.workspace.out
+    if taken is None or parent in (None, taken["release"]) or not context.config.ingest.take_over:
+        return
+    if taken["release"] is not None and taken["release"] not in {m["release_id"] for m in manifests.releases(out)}:
+        # It was replaced by one without a forgotten user, and so were the turns that came from it.
+        return
+    since = "anew " if taken["release"] else ""
+    raise StageError(
+        f"release {str(parent)[:12]}, of the interval before this one, was made {since}since stage ingest looked for "
+        "what it hands on; run `afterword ingest` and what follows it again"
+    )
+
+
+def tell_followers(context: Context, manifest: dict[str, Any]) -> None:
+    """Say which releases of the next interval know nothing of what this one left open."""
+    if not rows_of(manifest)[OPEN]:
+        return
+    held = [m for m in manifests.releases(context.workspace.out) if m["interval"]]
+    later = [m for m in held if intervals.follows(m, manifest)]
+    if later and all((m["identity"].get("taken") or {}).get("release") != manifest["release_id"] for m in later):
+        context.progress.note(
+            f"release: {rows_of(manifest)[OPEN]:,} turn(s) of open sessions are left to the interval from "
+            f"{manifest['interval']['end']} on, whose release {later[-1]['release_id'][:12]} was made before this one: "
+            "run it again"
         )
 
 

@@ -59,6 +59,13 @@ def test_without_models_each_day_fits_its_own_and_defaults_hold():
     assert held.ready == [] and settings(ready="off").ready is None
 
 
+def test_a_day_of_a_row_goes_on_where_the_one_before_ended_unless_it_is_told_otherwise():
+    variables = {"input": "i", "out": "o", "set": "ingest.incremental=false"}
+    held = Settings.read(lambda name: variables.get(name, ""), incremental=True)
+    assert held.options == ["--set", "ingest.incremental=true", "--set", "ingest.incremental=false"]
+    assert settings().options == []
+
+
 @pytest.mark.parametrize("name", ["input", "out"])
 def test_a_variable_that_is_needed_and_missing_is_named(name):
     with pytest.raises(ValueError, match=f"afterword_{name} is not set"):

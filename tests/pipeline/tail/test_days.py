@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,13 @@ import pyarrow.parquet  # noqa: F401 - pa.parquet
 import pytest
 from days import DAY, MIDNIGHT, Days, closed, tail
 from synthetic import record
+
+from pipeline.config import load
+from pipeline.jobs import ingest
+from pipeline.jobs.context import Context
+from pipeline.progress import Progress
+from pipeline.workspace import Workspace
+from schemas import DERIVED, TURN
 
 END = MIDNIGHT + 3 * DAY
 
@@ -95,3 +103,29 @@ def test_days_one_by_one_give_the_signals_of_one_run_over_all(tmp_path: Path, se
     assert all(c["left_open"] > 5 for c in counts)
     assert all(c["late"] > 20 and c["revised"] > 20 and c["judged_before"] > 20 for c in counts[1:])
     assert sum(c.get("superseded", 0) for c in counts) >= 25
+
+
+@pytest.mark.long
+def test_real_calls_cut_in_their_midst_give_the_signals_of_one_run_over_all(tmp_path: Path, letsgo: Path):
+    context = Context(Workspace(str(tmp_path / "calls")), load(None, []), progress=Progress(io.StringIO()))
+    ingest.run(context, str(letsgo), "dstc")
+    turns = context.workspace.read("ingest", "turns", TURN).drop_columns(["source", *DERIVED]).sort_by("event_time")
+    rows = [row | {"event_time": row["event_time"].isoformat()} for row in turns.to_pylist()]
+    # Each cut stands within a call, between two of its turns.
+    within = [k for k in range(1, len(rows)) if rows[k]["conversation_id"] == rows[k - 1]["conversation_id"]]
+    cuts = [within[len(within) * part // 3] for part in (1, 2)]
+    times = [datetime.fromisoformat(rows[k]["event_time"]) for k in (0, *cuts, len(rows) - 1)]
+    times[-1] += timedelta(hours=1)
+    draw = random.Random(3)
+    days = Days(tmp_path, (f"ingest.lateness={10 * 365 * 86_400}",))
+    held: list[list[dict[str, Any]]] = [[], [], []]
+    for k, row in enumerate(rows):
+        day = sum(k >= cut for cut in cuts)
+        held[min(day + (draw.random() < 0.1), 2)].append(row)
+    for day, records in enumerate(held):
+        days.run(records, times[day], times[day + 1])
+    (tmp_path / "whole").mkdir()
+    whole = Days(tmp_path / "whole").run(rows, times[0], times[-1], incremental=False)
+    assert days.judged() == whole.signals and len(whole.signals) > 4_000
+    assert all(ran.counts["left_open"] > 0 for ran in days.ran[:2])
+    assert all(ran.counts["revised_sessions"] > 50 for ran in days.ran[1:])
