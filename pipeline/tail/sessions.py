@@ -64,10 +64,11 @@ class Division:
         Read now, of before the interval.
     late_alone : numpy.ndarray of bool
         Late, and in a session that nothing was kept of: judged without what came before.
-    revised : numpy.ndarray of bool
-        Judged before, and now anew, as their session is another by now.
+    before_by : pyarrow.StringArray
+        Of turns that were judged before and are now anew, as their session is another by now: the release that did; a
+        turn whose record gave way to a later one is the same turn. Null = another turn.
     sessions : int
-        Sessions that hold such turns.
+        Sessions of turns judged now that were of a session judged before.
     """
 
     judged: Mask
@@ -76,7 +77,7 @@ class Division:
     recent: Mask
     late: Mask
     late_alone: Mask
-    revised: Mask
+    before_by: pa.Array
     sessions: int
 
 
@@ -98,7 +99,7 @@ def divide(turns: pa.Table, lost: pa.Table, interval: Interval) -> Division:
     """
     if not turns.num_rows:
         none = np.zeros(0, bool)
-        return Division(none, none, none, none, none, none, none, 0)
+        return Division(none, none, none, none, none, none, pa.array([], pa.string()), 0)
     taken = flat(turns[TAKEN])
     read_now = taken.is_null().to_numpy(zero_copy_only=False)
     was_judged = pc.greater(pc.binary_length(taken), 0).fill_null(False).to_numpy(zero_copy_only=False)
@@ -111,12 +112,16 @@ def divide(turns: pa.Table, lost: pa.Table, interval: Interval) -> Division:
     is_full = last - first + 1 >= interval.session_cap
     is_open = (left <= interval.session_gap * 1e6) & ~is_full & ~beyond
     is_kept = (left <= interval.lateness * 1e6) & ~is_open & ~beyond
-    is_before = ~_changed(turns, ~was_judged | _touched(turns, lost, interval), last, interval) & ~is_open
+    touched = _touched(turns, lost, interval)
+    is_before = ~_changed(turns, ~was_judged | touched, last, interval) & ~is_open
     is_alone = np.bincount(number, weights=~read_now) == 0
 
     judged = (~is_open & ~is_before)[number]
     late = read_now & (time < interval.start)
-    revised = judged & was_judged
+    replaced = flat(lost[TAKEN]).take(pc.index_in(flat(turns["turn_id"]), value_set=flat(lost["turn_id"])))
+    before_by = pc.if_else(pa.array(was_judged), taken, replaced)
+    before_by = pc.if_else(pa.array(judged), before_by, pa.scalar(None, pa.string()))
+    revised = before_by.is_valid().to_numpy(zero_copy_only=False)
     return Division(
         judged=judged,
         open=is_open[number],
@@ -124,8 +129,8 @@ def divide(turns: pa.Table, lost: pa.Table, interval: Interval) -> Division:
         recent=is_kept[number],
         late=late,
         late_alone=late & is_alone[number],
-        revised=revised,
-        sessions=len(np.unique(number[revised])),
+        before_by=before_by,
+        sessions=len(np.unique(number[revised | (judged & touched)])),
     )
 
 

@@ -21,6 +21,7 @@ from features.text import flat
 from features.timeline import sort
 from pipeline.filters.excluded import with_excluded
 from pipeline.filters.rules import Rule
+from pipeline.tail.same import same_turns
 from pipeline.tail.sessions import TAKEN
 from pipeline.transforms.counts import counts
 from pipeline.transforms.shuffle import KeyHash, Shuffle
@@ -134,20 +135,26 @@ def _with_elsewhere(turns: pa.Table, elsewhere: bool) -> pa.Table:
 def settled(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Turns that stay of a bucket's rows and notices, in the total order; and those that had been judged and went."""
     rival = repeated(table)
-    stays = ~table[_ELSEWHERE].to_numpy()
-    if rival.any():
-        # Notices first: the sort is stable, so the record itself stays where both lie in one bucket.
-        rows = np.concatenate([np.flatnonzero(rival & ~stays), np.flatnonzero(rival & stays)])
-        rivals = table.select(_DECIDES).take(pa.array(rows)).append_column("row", pa.array(rows))
-        last = np.zeros(len(rival), bool)
-        last[supersede(rivals)["row"].to_numpy()] = True
-        stays &= ~rival | last
+    notice = table[_ELSEWHERE].to_numpy()
     turns = table.drop_columns([_BATCH_ROW, _ELSEWHERE])
-    if stays.all():
-        return _ordered(turns), turns.slice(0, 0)
+    if not rival.any():
+        return _ordered(turns if not notice.any() else turns.filter(pa.array(~notice))), turns.slice(0, 0)
+    # Notices first: the sort is stable, so the record itself stays where both lie in one bucket.
+    rows = np.concatenate([np.flatnonzero(rival & notice), np.flatnonzero(rival & ~notice)])
+    rivals = table.select(_DECIDES).take(pa.array(rows)).append_column("row", pa.array(rows))
+    kept = supersede(rivals)
+    last = kept["row"].to_numpy()
+    stays = ~notice & ~rival
+    stays[last] = ~notice[last]
     judged = pc.greater(pc.binary_length(flat(table[TAKEN])), 0).fill_null(False).to_numpy(zero_copy_only=False)
-    lost = turns.filter(pa.array(~stays & judged & ~table[_ELSEWHERE].to_numpy()))
-    return _ordered(turns.filter(pa.array(stays))), lost
+    gone = np.flatnonzero(judged & ~stays & ~notice)
+    if len(gone):
+        by = last[pc.index_in(table["turn_id"].take(pa.array(gone)), value_set=flat(kept["turn_id"])).to_numpy()]
+        # What comes once more as it was leaves its session as it was judged.
+        again = ~notice[by] & same_turns(*(turns.take(pa.array(at)) for at in (gone, by)))
+        stays[gone[again]], stays[by[again]] = True, False
+        gone = gone[~again]
+    return _ordered(turns.filter(pa.array(stays))), turns.take(pa.array(gone))
 
 
 def _ordered(turns: pa.Table) -> pa.Table:

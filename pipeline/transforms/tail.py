@@ -142,10 +142,10 @@ def split_off(number: int, turns: pa.Table, lost: pa.Table, tables: TailTables) 
     told = {
         "late": int(parts.late.sum()),
         "late_alone": int(parts.late_alone.sum()),
-        "revised": int(parts.revised.sum()),
+        "revised": len(parts.before_by) - parts.before_by.null_count,
         "revised_sessions": parts.sessions,
     }
-    by_release = taken.filter(pa.array(parts.revised)).value_counts().to_pylist()
+    by_release = parts.before_by.drop_null().value_counts().to_pylist()
     told |= {f"revised.{row['values']}": row["counts"] for row in by_release}
     judged = turns.drop_columns([TAKEN]).filter(pa.array(parts.judged))
     held = {name: n for name, n in told.items() if n}

@@ -81,27 +81,27 @@ def test_a_late_turn_that_joins_a_judged_session_has_it_judged_anew_whole():
     got = of([early(-1_000, OLD), early(-900), early(-800, OLD), early(-400, OLD)])
     assert got.judged.tolist() == [True, True, True, False] and got.before.tolist() == [False] * 3 + [True]
     assert got.late.tolist() == [False, True, False, False] and not got.late_alone.any()
-    assert got.revised.tolist() == [True, False, True, False] and got.sessions == 1
+    assert got.before_by.to_pylist() == [OLD, None, OLD, None] and got.sessions == 1
 
 
 def test_a_late_turn_joins_at_a_gap_that_is_equal_to_the_session_gap():
-    assert of([early(-1_000, OLD), early(-700)]).revised.tolist() == [True, False]
+    assert of([early(-1_000, OLD), early(-700)]).before_by.to_pylist() == [OLD, None]
     apart = of([early(-1_000, OLD), early(-699.999999)])
     assert apart.before.tolist() == [True, False] and apart.late_alone.tolist() == [False, True]
 
 
 def test_a_late_turn_that_lies_between_two_judged_sessions_makes_them_one():
     got = of([early(-1_000, OLD), early(-750), early(-500, OLD)])
-    assert got.judged.all() and got.sessions == 1 and got.revised.sum() == 2
+    assert got.judged.all() and got.sessions == 1 and got.before_by.to_pylist() == [OLD, None, OLD]
 
 
 def test_what_was_left_open_is_judged_when_it_ends_and_is_no_late_turn():
     got = of([early(-100, NOBODY), early(50), at(-10, NOBODY, "v")])
     assert got.judged.tolist() == [True, True, False] and got.open.tolist() == [False, False, True]
-    assert not got.late.any() and not got.revised.any() and got.sessions == 0
+    assert not got.late.any() and got.before_by.null_count == 3 and got.sessions == 0
     # Late, but of a session that no one has judged yet.
     late = of([early(-100, NOBODY), early(-50)])
-    assert late.late.tolist() == [False, True] and not late.late_alone.any() and not late.revised.any()
+    assert late.late.tolist() == [False, True] and not late.late_alone.any() and late.before_by.null_count == 2
 
 
 def test_a_session_that_lost_a_turn_is_judged_anew():
@@ -109,6 +109,11 @@ def test_a_session_that_lost_a_turn_is_judged_anew():
     got = of(rest, lost=[early(-750, OLD)])
     assert got.judged.tolist() == [True, True, False] and got.sessions == 2
     assert not of(rest, lost=[early(-1_301, OLD)]).judged.any()
+
+
+def test_a_turn_whose_record_gave_way_to_a_later_one_was_judged_before():
+    got = of([early(-1_000), early(-900)], lost=[early(-1_000, OLD)])
+    assert got.before_by.to_pylist() == [OLD, None] and got.sessions == 1
 
 
 def test_a_full_session_is_judged_and_a_turn_before_its_cut_moves_what_follows():
@@ -148,8 +153,11 @@ def test_every_turn_has_one_fate_and_a_session_is_never_cut(rows: list[tuple[str
     for mask in (got.judged, got.open, got.before, got.recent):
         for number in np.unique(session):
             assert len(set(mask[session == number].tolist())) == 1
-    assert not (got.recent & got.open).any() and not (got.revised & ~got.judged).any()
+    assert not (got.recent & got.open).any()
     taken = turns[TAKEN].to_pylist()
+    assert got.before_by.to_pylist() == [
+        OLD if j and t == OLD else None for j, t in zip(got.judged, taken, strict=True)
+    ]
     assert all(t == OLD for t, before in zip(taken, got.before, strict=True) if before)
 
 

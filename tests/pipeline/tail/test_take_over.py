@@ -69,8 +69,18 @@ def test_a_later_record_of_a_turn_that_was_handed_on_takes_its_place(tmp_path: P
     second = days.run([said("a", -5_000, utterance="first"), said("c", -20_000, "v"), said("o", -10, "w")], *SECOND)
     assert second.turns["a"]["utterance"] == "first" and set(second.turns) == {"a", "b", "c", "o"}
     assert second.turns["o"]["user_id"] == "w" and second.counts["superseded"] == 3
-    # Of a's session a turn was judged before, of c's none is left.
-    assert second.counts["revised"] == 1
+    assert second.counts["revised"] == 3 and second.counts["revised_sessions"] == 2
+
+
+def test_a_record_that_comes_once_more_as_it_was_leaves_its_session_as_it_was_judged(tmp_path: Path):
+    days = Days(tmp_path)
+    heard = {"interpretations": READING, "executed": 0, "asr": [{"text": "play", "confidence": 0.5}]}
+    rows = [said("a", -5_000, **heard), said("b", -4_900, received_time="2026-03-01T23:59:59Z"), said("c", -9_000, "v")]
+    days.run(rows, *FIRST)
+    again = [rows[0], rows[1] | {"received_time": "2026-03-02T00:00:59Z"}, rows[2] | {"response": "all right"}]
+    second = days.run([*again, said("x", 900, "w")], *SECOND)
+    assert set(second.turns) == {"c", "x"} and second.turns["c"]["response"] == "all right"
+    assert (second.counts["superseded"], second.counts["judged_before"], second.counts["revised_sessions"]) == (3, 2, 1)
 
 
 def test_labels_go_with_their_turns(tmp_path: Path):
