@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.gates.quarantine import reason
+from pipeline.tail.files import turns_taken
 from pipeline.thresholds import SHORT, by_basis, of_domain, told_apart
 from pipeline.writers.trust import calibration, unknown, votes
 from schemas import LeftOutReason
@@ -33,7 +34,7 @@ def closing_table(result: dict[str, Any]) -> str:
                 (
                     "turns",
                     turns,
-                    f"{ingest.get('in', 0):,} records read, {ingest.get('dead_lettered', 0):,} dead letters, "
+                    f"{_read(ingest):,} records read, {ingest.get('dead_lettered', 0):,} dead letters, "
                     f"{ingest.get('superseded', 0):,} superseded" + _kept_out(ingest),
                 ),
                 *_complete(result.get("complete"), ingest),
@@ -70,6 +71,11 @@ def closing_table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _read(ingest: dict[str, int]) -> int:
+    """Records read."""
+    return ingest.get("in", 0) - turns_taken(ingest)
+
+
 def _kept_out(ingest: dict[str, int]) -> str:
     """Turns that are no part of the log any more, or teach nothing, by what says so."""
     opted_out = ingest.get("opted_out", 0)
@@ -86,7 +92,7 @@ def _complete(complete: dict[str, Any] | None, ingest: dict[str, int]) -> list[t
     if complete is None:
         return []
     n = len(complete["partitions"])
-    return [("complete", ingest.get("in", 0), f"records, as {complete['by']} has them; {n} file(s) or partition(s)")]
+    return [("complete", _read(ingest), f"records, as {complete['by']} has them; {n} file(s) or partition(s)")]
 
 
 def _made_of(told: dict[str, Any] | None) -> list[tuple[str, int, str]]:

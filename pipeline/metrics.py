@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 # A label of many values is a series each: of more domains, those with the most turns have their own.
 DOMAINS: Final = 50
 OTHER: Final = "(other)"
-# Outcomes that are no rows of their stage, but bytes.
-_NO_ROWS: Final = "bytes."
+# Outcomes that are no rows of their stage, but bytes; and turns by the release that judged them, a series for each.
+_NOT_TOLD: Final = ("bytes.", "revised.")
 
 
 def write(context: Context, ended: datetime, failed: str | None) -> None:
@@ -47,7 +47,7 @@ def families(context: Context, ended: datetime, failed: str | None) -> list[Fami
     rows = Family("afterword_stage_rows", "Rows of a stage of the last run by what became of them.")
     for stage, table in counts.items():
         for outcome, n in by_outcome(table).items():
-            if not outcome.startswith(_NO_ROWS):
+            if not outcome.startswith(_NOT_TOLD):
                 rows.add(n, stage=stage, outcome=outcome)
     success = Family("afterword_run_success", "Whether the last run ended well: 1, or 0 where a stage failed.")
     success.add(int(failed is None))

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.gates.drift import Shifts
+from pipeline.tail.files import turns_taken
 from schemas import DOMAIN_SUMMARY, STAGE_SUMMARY
 from schemas.expectations import STAGES_SUMMED
 
@@ -20,15 +21,18 @@ def stage_summary(counts: Mapping[str, pa.Table], records: int, written: Mapping
     counts : mapping
         Stage to its COUNT rows.
     records : int
-        Records that the readers found in the input.
+        Records that the readers found in the input; stage ingest was handed what it took over, too.
     written : mapping
         Stage to the rows that its table holds.
     """
-    rows, handed_on = [], records
+    taken = turns_taken(by_outcome(counts["ingest"]))
+    rows, handed_on = [], records + taken
     for stage in STAGES_SUMMED:
         closing = by_outcome(counts[stage], closing=True)
         went_in = closing.pop("in", 0)
         kept = closing.get("kept", 0)
+        # What was taken over was read before, and would make the letters of this log seem few.
+        read = went_in - (taken if stage == "ingest" else 0)
         rows.append(
             {
                 "stage": stage,
@@ -37,7 +41,7 @@ def stage_summary(counts: Mapping[str, pa.Table], records: int, written: Mapping
                 "rows_out": sum(closing.values()),
                 "kept": kept,
                 "written": written.get(stage, 0),
-                "dead_letter_share": closing.get("dead_lettered", 0) / went_in if went_in else 0.0,
+                "dead_letter_share": closing.get("dead_lettered", 0) / read if read else 0.0,
             }
         )
         handed_on = handed_on if stage != "ingest" else kept

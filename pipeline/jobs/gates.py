@@ -34,7 +34,6 @@ from pipeline.jobs.beside import ontology_of
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
 from pipeline.jobs.curate import known_pass
 from pipeline.jobs.label import profile_path
-from pipeline.tail.files import OPEN, RECENT
 from pipeline.transforms.counts import counts, total
 from pipeline.transforms.gates import COUNTS, SAMPLINGS, CountRows, SampleRows, WriteLowest, highest_hash
 from pipeline.transforms.quarantine import CarryOptions, Quarantine
@@ -123,9 +122,7 @@ def _check(
     kept = {_TABLES[stage][0]: by_outcome(told[stage], closing=True).get("kept", 0) for stage in STAGES_SUMMED}
     wished = config["gates"]["sample_rows"]
     found = _sample(context, kept, wished)
-    ingested = by_outcome(told["ingest"])
     records = sum(f["records"] for f in workspace.facts("ingest")["inputs"])
-    records += sum(ingested.get(f"taken.{kind}", 0) for kind in (OPEN, RECENT))
     moved = drift.shifts(_profile(context), _before(context, parent), config["gates"]["min_drift_turns"])
     domains = domain_summary(told["label"], told["curate"], config["gates"]["min_domain_turns"], moved)
     written = {stage: found.get(_TABLES[stage][0], 0) for stage in STAGES_SUMMED}

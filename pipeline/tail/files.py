@@ -32,6 +32,11 @@ def rows_of(manifest: Mapping[str, Any]) -> dict[str, int]:
     return {kind: sum(facts["rows"] for facts in files_of(manifest, kind).values()) for kind in _FOLDERS}
 
 
+def turns_taken(outcomes: Mapping[str, int]) -> int:
+    """Turns that stage ingest took over, by its counts: what went in beside the records that it read."""
+    return sum(outcomes.get(f"taken.{kind}", 0) for kind in (OPEN, RECENT))
+
+
 def hands_on(manifest: Mapping[str, Any]) -> bool:
     """Whether a release has a tail, be it one without turns; others judged all that they read."""
     return bool(manifest["identity"]["config"].get("ingest", {}).get("incremental", False))

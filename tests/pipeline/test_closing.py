@@ -61,6 +61,23 @@ def test_what_is_certified_and_what_is_estimated_is_told_apart():
     assert "lead >= 0.80, estimated from gold; none certified" in text
 
 
+def test_a_run_in_a_row_tells_what_it_took_over_and_judged_anew():
+    told = {
+        "release": "0123456789abcdef",
+        "taken_over": {"open": 3, "recent": 20, "labels": 0},
+        "late": {"turns": 4, "alone": 1},
+        "revised": {"turns": 6, "sessions": 2, "of": {"0123456789abcdef": 6}},
+        "left_open": 5,
+    }
+    ingest = RESULT["counts"]["ingest"] | {"in": 100, "taken.open": 3, "taken.recent": 20}
+    text = closing_table(RESULT | {"counts": RESULT["counts"] | {"ingest": ingest}, "made_of": told})
+    assert "77 records read" in text
+    assert "taken over             3   turns of open sessions, and 20 of judged ones, from release 0123456789ab" in text
+    assert "judged anew            6   turns; 4 late, 1 of them found nothing of their session" in text
+    assert "left open              5 " in text
+    assert "left open" not in closing_table(RESULT)
+
+
 def test_examples_by_kind_and_what_was_left_out():
     text = closing_table(RESULT)
     assert text.count("10 confirmations, 2 corrections\n") == 1

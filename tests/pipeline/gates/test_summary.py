@@ -29,6 +29,13 @@ def test_a_row_a_stage_with_both_sides_of_its_sum():
     ]
 
 
+def test_turns_that_were_taken_over_do_not_make_dead_letters_seem_few():
+    ingest = counts("ingest", {"in": 30, "kept": 28, "dead_lettered": 2}, {"taken.open": 5, "taken.recent": 15})
+    others = {"signals": counts("signals", {"in": 28, "kept": 28}), "label": LABEL, "curate": CURATE}
+    row = stage_summary({"ingest": ingest} | others, 10, {}).to_pylist()[0]
+    assert (row["expected_in"], row["rows_in"], row["dead_letter_share"]) == (30, 30, 0.2)
+
+
 def test_a_row_a_domain_with_its_shares():
     moved = {"music": {"defect_shift": 0.5, "intent_shift": 0.1, "length_shift": 0.2}}
     table = domain_summary(LABEL, CURATE, min_turns=4, shifts=moved)
