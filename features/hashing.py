@@ -67,6 +67,13 @@ def pseudonyms(subjects: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
     return hash128_hex(join(np.full(len(subjects), "subject", dtype=object), subjects))
 
 
+def conversation_pseudonyms(conversations: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """Name of each conversation id in a lineage, shape (n,): that of the subject which it stands for where no user is
+    logged.
+    """
+    return pseudonyms("conv:" + conversations)
+
+
 def hash_text(text: str) -> int:
     """64-bit hash of one string."""
     return int(hash64(np.array([text], dtype=object))[0])

@@ -19,6 +19,7 @@ from schemas.left_out import LEFT_OUT, LEFT_OUT_MEANINGS, LeftOutReason
 from schemas.record import Column, Record
 from schemas.redaction import REDACTION
 from schemas.said import SAID
+from schemas.shared_conversation import SHARED_CONVERSATION
 from schemas.signals import SIGNALS
 from schemas.stage import COUNT, FILE, INPUT, RENAMED
 from schemas.tail import TAIL
@@ -49,6 +50,7 @@ RECORDS: tuple[Record, ...] = (
     JUDGEMENT,
     CORRECTION,
     EDGE,
+    SHARED_CONVERSATION,
     VOTE,
     EXAMPLE,
     LEFT_OUT,
@@ -125,6 +127,7 @@ __all__ = [
     "RL",
     "SAID",
     "SFT",
+    "SHARED_CONVERSATION",
     "SIGNALS",
     "SIGNAL_SAMPLE",
     "SLOT",

@@ -40,6 +40,8 @@ PROVENANCE: Final = pa.struct(
         # Pseudonyms of the distinct users who support it (`features.hashing.pseudonyms`): what `forget` finds them by,
         # and what proves the split. They stay in the lineage; no view holds them.
         pa.field("subjects", pa.list_(pa.string())),
+        # The same of the conversations that its texts are from, where the log names them.
+        pa.field("conversations", pa.list_(pa.string())),
     ]
 )
 
@@ -76,7 +78,7 @@ _DOMAINS: Final = f"Domains that it and the turn that did it were judged in, as 
 
 VOTE: Final = Record(
     name="vote",
-    version=6,
+    version=7,
     key=("turn_id",),
     meaning="What one judged turn says its utterance means; pooled over users into an Example.",
     columns=(
@@ -127,12 +129,13 @@ VOTE: Final = Record(
         Column("policies", pa.list_(pa.string()), "Versions of the system that answered there", None, False),
         Column("licences", pa.list_(pa.string()), "Licences of all texts that it rests on", None, False),
         Column("supporting_turns", pa.list_(pa.string()), "Later turns that agree", None, False),
+        Column("conversations", pa.list_(pa.string()), "Conversations of all texts that it rests on", None, False),
     ),
 )
 
 EXAMPLE: Final = Record(
     name="example",
-    version=4,
+    version=5,
     key=("example_id",),
     meaning="One supervised pair, pooled over the users who support it.",
     columns=(
@@ -165,7 +168,7 @@ EXAMPLE: Final = Record(
         Column(
             "provenance",
             PROVENANCE,
-            "Turns, judged domains, models, policies, licences and users behind it",
+            "Turns, judged domains, models, policies, licences, users and conversations behind it",
             None,
             False,
         ),

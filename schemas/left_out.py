@@ -35,7 +35,7 @@ LEFT_OUT_MEANINGS: Final[dict[LeftOutReason, str]] = {
 
 LEFT_OUT: Final = Record(
     name="left_out",
-    version=1,
+    version=2,
     key=("example_id",),
     meaning="A pooled example that is not released, and why. Holds no text of a user.",
     columns=(
@@ -50,6 +50,12 @@ LEFT_OUT: Final = Record(
         ),
         Column("similarity", pa.float64(), "How alike the two are; null = not measured", "[0, 1]"),
         Column("detail", pa.string(), "What was found, and the option that decides; no text of a user", None, False),
-        Column("provenance", PROVENANCE, "Turns, judged domains, models, policies, licences and users", None, False),
+        Column(
+            "provenance",
+            PROVENANCE,
+            "Turns, judged domains, models, policies, licences, users and conversations",
+            None,
+            False,
+        ),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +12,7 @@ import pyarrow.compute as pc
 
 from features.text import flat
 from pipeline import storage, tally
+from pipeline.curation.conversations import Shared
 from pipeline.curation.known import KnownPass, compare, diff
 from pipeline.transforms.counts import counts
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
@@ -39,12 +42,30 @@ class WordsHash(KeyHash):
 
 @beam.typehints.with_output_types(pa.Table, counts=pa.Table)
 class CastVotes(SideBySide):
-    """Bucket numbers to VOTE tables; counts go to the tag `counts`."""
+    """Bucket numbers to VOTE tables; counts go to the tag `counts`.
 
-    def __init__(self, turns: str, judgements: str, corrections: str, options: VoteOptions, threads: int = 1) -> None:
+    Parameters
+    ----------
+    turns, judgements, corrections : str
+        Folders of the tables.
+    options : VoteOptions
+    shared : Shared or None
+        Conversations in which users of both sides of the split speak; None = there are none.
+    threads : int
+    """
+
+    def __init__(
+        self,
+        turns: str,
+        judgements: str,
+        corrections: str,
+        options: VoteOptions,
+        shared: Shared | None = None,
+        threads: int = 1,
+    ) -> None:
         super().__init__(threads)
         self._turns, self._judgements, self._corrections = turns, judgements, corrections
-        self._options = options
+        self._options, self._shared = options, shared
 
     def work(self, bucket: int) -> list[pa.Table | beam.pvalue.TaggedOutput]:
         """One bucket."""
@@ -53,7 +74,8 @@ class CastVotes(SideBySide):
         corrections = storage.read_table(
             bucket_path(self._corrections, bucket), CORRECTION.schema, list(CORRECTION_READS)
         )
-        table, outcomes = votes(turns, judgements, corrections, self._options)
+        options = self._options if self._shared is None else replace(self._options, shared=self._shared.hashes)
+        table, outcomes = votes(turns, judgements, corrections, options)
         tally.add(turns.num_rows)
         outcomes.pop("vote", None)
         return [beam.pvalue.TaggedOutput("counts", counts("curate", {"in": turns.num_rows} | outcomes)), table]

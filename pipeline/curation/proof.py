@@ -22,7 +22,7 @@ from schemas import LeftOutReason
 
 
 def prove_split(manifest: dict[str, Any], lineage: pa.Table) -> str:
-    """No user stands on both sides of the split, and no near-duplicates on both sides or within a label.
+    """No user and no conversation stands on both sides of the split, and no near-duplicates on both or within a label.
 
     The pairs are found anew, with the options of the manifest. Examples that were carried over for a quarantined domain
     passed the check of their own release, and are not held against the others again.
@@ -38,9 +38,10 @@ def prove_split(manifest: dict[str, Any], lineage: pa.Table) -> str:
     VerifyError
         At the first claim that does not hold.
     """
-    users = _users(lineage)
+    users = _on_one_side(lineage, "subjects", "user")
+    conversations = _on_one_side(lineage, "conversations", "conversation")
     options = manifest["identity"]["config"]["curate"]
-    on_both = f"of {users:,} users none is on both sides of the split"
+    on_both = f"of {users:,} users and {conversations:,} conversations none is on both sides of the split"
     if not options["deduplicate"]:
         return f"{on_both}; near-duplicates were not looked for (curate.deduplicate)"
     near = NearOptions(options["duplicate_likeness"], options["duplicate_letters"])
@@ -58,15 +59,15 @@ def prove_split(manifest: dict[str, Any], lineage: pa.Table) -> str:
     )
 
 
-def _users(lineage: pa.Table) -> int:
-    """How many users there are, none of them in two splits."""
-    subjects = pc.struct_field(flat(lineage["provenance"]), "subjects")
-    many = pc.list_value_length(subjects).fill_null(0).to_numpy()
+def _on_one_side(lineage: pa.Table, member: str, called: str) -> int:
+    """How many there are of what a list of the provenance names, none of them in two splits."""
+    names = pc.struct_field(flat(lineage["provenance"]), member)
+    many = pc.list_value_length(names).fill_null(0).to_numpy()
     split = np.repeat(strings(lineage["split"]), many)
-    held = pd.DataFrame({"user": strings(subjects.flatten()), "split": split}).drop_duplicates()
-    twice = held[held.duplicated("user")]
+    held = pd.DataFrame({"name": strings(names.flatten()), "split": split}).drop_duplicates()
+    twice = held[held.duplicated("name")]
     if len(twice):
-        raise VerifyError(f"lineage: user {twice['user'].iloc[0]} stands on both sides of the split")
+        raise VerifyError(f"lineage: {called} {twice['name'].iloc[0]} stands on both sides of the split")
     return len(held)
 
 

@@ -54,6 +54,9 @@ def of_turn(told: dict[str, Any], release: dict[str, Any]) -> str:
         f"{_again('ingest')}.",
         "no_words": "Nothing: there are no words to learn from.",
         "outside_split": f"Nothing, or move curate.test_from; {_again('curate')}.",
+        "conversation_in_train": "Nothing, if several users speak in the conversation: a test of what train has seen "
+        "proves nothing. If its id is another user's too, make the ids unique (put the user before them), then "
+        f"{_again('ingest')}.",
         "below_support": f"Read more logs, until {options[option]} users say it; or lower curate.{option} (now "
         f"{options[option]}), where fewer are proof enough, then {_again('curate')}.",
         "disagreement": "The same words mean several things to their users, or some votes are wrong: explain turns for "

@@ -94,6 +94,8 @@ def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any],
         "uncertain": _uncertain(judgement, options["confirm_below"]),
         "outside_split": "its time, or that of a turn that supports its correction, is on the other side of "
         f"curate.test_from {options['test_from']} than its user",
+        "conversation_in_train": "users of the train split speak in its conversation too, or in that of a turn that "
+        "supports its correction",
         "below_support": f"its label has {counted(words['for'] or 0, 'user')}, {wanted} are wanted",
         "disagreement": f"{agreement}{options['min_agreement']:.2f} is wanted",
         "outvoted": "more users mean another thing by these words (or as many, and likelier)",

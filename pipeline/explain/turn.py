@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +10,8 @@ import pyarrow as pa
 
 from features.signals import SignalOptions
 from features.text import normalise
+from pipeline import storage
+from pipeline.curation.conversations import read_shared
 from pipeline.errors import StageError
 from pipeline.explain import fate
 from pipeline.explain.meant import candidates, pointed_at
@@ -17,7 +20,7 @@ from pipeline.explain.release import Release
 from pipeline.explain.tables import I64, Place, StageTables
 from pipeline.explain.voters import Voters, find_voters
 from pipeline.jobs.beside import ontology_of
-from pipeline.jobs.curate import vote_options
+from pipeline.jobs.curate import shared_path, vote_options
 from pipeline.options import CurateOptions
 from pipeline.transforms.voters import VoteOptions
 
@@ -92,7 +95,9 @@ def voters_of(tables: StageTables, release: Release, utterance: str) -> Voters:
 def voting(tables: StageTables, release: Release) -> VoteOptions:
     """What the votes behind the release were cast with."""
     signals = SignalOptions(**release.manifest["identity"]["config"]["signals"])
-    return vote_options(curate_options(release), signals, ontology_of(tables.workspace))
+    options = vote_options(curate_options(release), signals, ontology_of(tables.workspace))
+    path = shared_path(tables.workspace)
+    return replace(options, shared=read_shared(path)) if storage.exists(path) else options
 
 
 def curate_options(release: Release) -> CurateOptions:

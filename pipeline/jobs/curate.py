@@ -1,5 +1,5 @@
-"""Stage curate: votes of judged turns, pooled over users, and the examples that are left of them when duplicates, what
-evaluation sets hold and what is over a cap are gone.
+"""Stage curate: conversations of both sides of the split, then votes of judged turns, pooled over users, and the
+examples that are left of them when duplicates, what evaluation sets hold and what is over a cap are gone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pipeline import storage
 from pipeline.checks import names, parse_time
 from pipeline.curation import evaluation
 from pipeline.curation.caps import caps_of
+from pipeline.curation.conversations import ReadSides, Shared, SharedConversations
 from pipeline.curation.known import KnownPass
 from pipeline.curation.near import NearOptions
 from pipeline.curation.passes import local_passes
@@ -34,7 +35,7 @@ from pipeline.transforms.pool import PoolOptions
 from pipeline.transforms.retries import RetryOptions
 from pipeline.transforms.voters import VoteOptions
 from pipeline.workspace import Workspace
-from schemas import COUNT
+from schemas import COUNT, SHARED_CONVERSATION
 
 
 def run(context: Context) -> None:
@@ -55,11 +56,14 @@ def run(context: Context) -> None:
     trained, ingested = workspace.facts("train"), workspace.facts("ingest")
     ontology = ontology_of(workspace)
     known, files = training_set(context, ontology)
+    voting = vote_options(options, signals, ontology)
+    shared = _share_conversations(context, voting, ingested["buckets"])
     cast = CastVotes(
         workspace.table("ingest", "turns"),
         workspace.table("label", "judgements"),
         workspace.table("label", "corrections"),
-        vote_options(options, signals, ontology),
+        voting,
+        shared,
         context.threads,
     )
     inputs = evaluation_inputs(options)
@@ -79,6 +83,7 @@ def run(context: Context) -> None:
     context.run(build)
     counts = _sift(context, ingested["buckets"], known)
     gate = closes("curate", counts, ingested["kept"])
+    _tell_shared(context, by_outcome(counts), len(shared.hashes) if shared else 0)
     if known is not None:
         tell(context, by_outcome(counts))
     workspace.finish(
@@ -92,6 +97,34 @@ def run(context: Context) -> None:
             "training_set": None if known is None else known.facts(),
         },
     )
+
+
+def _share_conversations(context: Context, voting: VoteOptions, buckets: int) -> Shared | None:
+    """Find the conversations in which users of both sides of the split speak; None where there are none.
+
+    No pass is made where one side has nobody.
+    """
+    workspace = context.workspace
+    path = shared_path(workspace)
+    if not 0.0 < voting.test_share < 1.0:
+        storage.write_record(path, SHARED_CONVERSATION.empty(), SHARED_CONVERSATION)
+        return None
+    turns = workspace.table("ingest", "turns")
+    read = ReadSides(turns, voting.test_share, voting.test_from, context.threads)
+    shuffling = Shuffling(buckets, context.shuffle_mode, workspace.spill("curate"), context.threads)
+
+    def build(pipeline: beam.Pipeline) -> None:
+        found = numbers(pipeline, workspace.buckets("ingest", "turns")) | SharedConversations(read, shuffling)
+        write_one(found, path, SHARED_CONVERSATION)
+
+    context.run(build)
+    storage.remove(workspace.spill("curate"))
+    return Shared(path, storage.sha256(storage.read_bytes(path))) if storage.rows(path) else None
+
+
+def shared_path(workspace: Workspace) -> str:
+    """File of the conversations in which users of both sides of the split speak."""
+    return storage.join(workspace.stage("curate"), "shared_conversations.parquet")
 
 
 def _sift(context: Context, buckets: int, known: KnownPass | None) -> pa.Table:
@@ -142,6 +175,15 @@ def evaluation_inputs(options: CurateOptions) -> list[dict[str, Any]]:
     if not options.decontaminate:
         return []
     return evaluation.inputs(options.decontaminate, options.decontaminate_columns, options.decontaminate_words)
+
+
+def _tell_shared(context: Context, outcomes: dict[str, int], shared: int) -> None:
+    """Say what the split costs where conversations have users of both sides."""
+    if n := outcomes.get("conversation_in_train"):
+        context.progress.note(
+            f"curate: {n:,} turn(s) of test users cast no vote, as train users speak in their conversations too "
+            f"({shared:,} of them); is conversation_id unique in the whole log? Put the user before it where it is not"
+        )
 
 
 def tell(context: Context, outcomes: dict[str, int]) -> None:

@@ -123,8 +123,10 @@ def examples_of(rows: pa.Table, tombstones: Tombstones, turn_ids: pa.Array) -> M
     if "subjects" not in names:
         return np.ones(len(provenance), bool)
     found = np.zeros(len(provenance), bool)
-    subjects = provenance.field("subjects")
-    found[_owners(subjects, tombstones.is_forgotten_pseudonym(subjects.flatten()))] = True
+    # A conversation has the name of the subject that it stands for.
+    for name in {"subjects", "conversations"}.intersection(names):
+        held = provenance.field(name)
+        found[_owners(held, tombstones.is_forgotten_pseudonym(held.flatten()))] = True
     for name in ("turn_ids", "supporting_turns"):
         turns = provenance.field(name)
         found[_owners(turns, is_true(pc.is_in(turns.flatten(), value_set=turn_ids)))] = True

@@ -25,6 +25,7 @@ _ID_COLUMNS: Final = (
     "turn_ids",
     "supporting_turns",
     "subjects",
+    "conversations",
 )
 # What an id is made of, in a text that quotes it.
 _TOKEN: Final = re.compile(rb"[\w.:@+\-]+")

@@ -1,4 +1,4 @@
-"""Where what a vote holds comes from: the domains, systems and licences of the turns behind it."""
+"""Where what a vote holds comes from: the domains, systems, licences and conversations of the turns behind it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from features.interpretation import list_offsets
 from features.text import flat
+from pipeline.transforms.conversations import known
 from pipeline.transforms.counts import domain_names
 
 I64 = npt.NDArray[np.int64]
@@ -17,10 +18,11 @@ I64 = npt.NDArray[np.int64]
 def origins(
     turns: pa.Table, judgements: pa.Table, rows: I64, done: I64, supporting: pa.ListArray, context: pa.ListArray
 ) -> dict[str, pa.ListArray]:
-    """The columns `domains`, `policies` and `licences` of votes: distinct values each, sorted.
+    """The columns `domains`, `policies`, `licences` and `conversations` of votes: distinct values each, sorted.
 
     A vote is judged in the domains, and answered by the systems, of its own turn and of the one that did what is voted
-    for. It says what its supporting turns and its context say, too, so it is under the licences of all of them.
+    for. It says what its supporting turns and its context say, too, so it is under the licences, and of the
+    conversations, of all of them.
 
     Parameters
     ----------
@@ -45,6 +47,7 @@ def origins(
         "domains": _distinct(domain_names(judgements["domain"]), *judged, len(rows)),
         "policies": _distinct(flat(turns["policy"]), *judged, len(rows)),
         "licences": _distinct(flat(turns["licence"]), *said, len(rows)),
+        "conversations": _distinct(known(flat(turns["conversation_id"])), *said, len(rows)),
     }
 
 

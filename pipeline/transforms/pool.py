@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.hashing import hash128_hex, join, pseudonyms, strings
+from features.hashing import conversation_pseudonyms, hash128_hex, join, pseudonyms, strings
 from features.interpretation import list_offsets
 from features.text import flat
 from models.correction import DECIMALS
@@ -304,6 +304,12 @@ def _provenance(votes: pa.Table, rows: pd.DataFrame, group: npt.NDArray[np.int64
         lists = flat(votes[column]).take(pa.array(rows.index.to_numpy()))
         return _lists(np.repeat(group, np.diff(list_offsets(lists))), pd.Series(strings(lists.flatten())), n)
 
+    def named(column: str) -> pa.ListArray:
+        lists = flat(votes[column]).take(pa.array(rows.index.to_numpy()))
+        held = lists.flatten().dictionary_encode()
+        names = conversation_pseudonyms(strings(held.dictionary))[held.indices.to_numpy()]
+        return _lists(np.repeat(group, np.diff(list_offsets(lists))), pd.Series(names), n)
+
     columns = [
         _lists(group, rows["turn_id"], n),
         united("supporting_turns"),
@@ -313,6 +319,7 @@ def _provenance(votes: pa.Table, rows: pd.DataFrame, group: npt.NDArray[np.int64
         united("policies"),
         united("licences"),
         _lists(group, pd.Series(pseudonyms(strings(votes["subject_id"])))[rows.index], n),
+        named("conversations"),
     ]
     return pa.StructArray.from_arrays(columns, fields=list(PROVENANCE))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from features.hashing import hash64, shares, strings
+from features.hashing import strings
 from features.interpretation import acted_on, list_offsets
 from features.learnable import READS as LEARNABLE
 from features.learnable import excluded, refused
@@ -19,11 +19,10 @@ from features.text import flat, is_true, normalise
 from pipeline.ontology.labels import Ontology
 from pipeline.ontology.named import usable
 from pipeline.transforms.answers import ContextOptions, answered, got_ids, tool_calls, well_formed
+from pipeline.transforms.conversations import NONE, fits, in_test, stands_in
 from pipeline.transforms.retries import RetryOptions, retries
 
 Mask = npt.NDArray[np.bool_]
-_SPLIT_KEY: Final = "afterword/split1"
-
 
 # Columns that votes are made from; the others need not be read.
 TURN_READS: Final = (
@@ -59,6 +58,8 @@ class VoteOptions:
     ontology : Ontology or None
         What may be a label; None = anything.
     retry : RetryOptions
+    shared : numpy.ndarray of int64
+        Hashes of the conversations in which users of both sides of the split speak.
     """
 
     confirm_below: float
@@ -68,6 +69,7 @@ class VoteOptions:
     licences: tuple[str, ...] | None = None
     ontology: Ontology | None = None
     retry: RetryOptions = field(default_factory=RetryOptions)
+    shared: npt.NDArray[np.int64] = field(default_factory=lambda: NONE, compare=False)
 
 
 def vote_outcomes(
@@ -129,6 +131,7 @@ def decide(
     kind, retry = _kinds(turns, judgements, correction >= 0, executed, words, options)
     split, inside = _split(turns, options)
     support = _support(turns, accepted, at, retry)
+    heard = stands_in(flat(turns["conversation_id"]), options.shared, split == "test")
     free = licensed(turns, options.licences)
     usable_done, usable_fixed = _usable(turns, accepted, executed, options.ontology)
     # Nothing is taught, for right or for wrong, that is no label.
@@ -142,8 +145,18 @@ def decide(
             kind == "",
             ~named,
             _with_support(~inside, support),
+            _with_support(heard, support),
         ],
-        ["no_consent", "excluded", "licence", "no_words", "uncertain", "unknown_label", "outside_split"],
+        [
+            "no_consent",
+            "excluded",
+            "licence",
+            "no_words",
+            "uncertain",
+            "unknown_label",
+            "outside_split",
+            "conversation_in_train",
+        ],
         "vote",
     )
     rows = np.flatnonzero(outcome == "vote")
@@ -244,12 +257,4 @@ def _split(turns: pa.Table, options: VoteOptions) -> tuple[npt.NDArray[np.object
     """Split of each turn by its user's hash, and whether its time fits the split."""
     test = in_test(strings(turns["subject_id"]), options.test_share)
     names = np.where(test, "test", "train").astype(object)
-    if options.test_from is None:
-        return names, np.ones(len(names), bool)
-    later = pc.greater_equal(flat(turns["event_time"]), pa.scalar(options.test_from, pa.timestamp("us", "UTC")))
-    return names, later.to_numpy(zero_copy_only=False) == test
-
-
-def in_test(subjects: npt.NDArray[np.object_], test_share: float) -> Mask:
-    """Users whose turns are of the test split, by hash, shape (n,)."""
-    return np.asarray(shares(hash64(subjects, _SPLIT_KEY)) < test_share, dtype=bool)
+    return names, fits(flat(turns["event_time"]), test, options.test_from)

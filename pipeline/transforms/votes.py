@@ -31,9 +31,10 @@ def votes(
     Outcomes of the others, the first that holds: `no_consent`, `excluded`, `licence` (it is under none of
     `licences`), `no_words` (nothing is left of the utterance without punctuation), `uncertain`, `unknown_label` (what
     it would vote for or against is no label of the ontology), `outside_split` (a train user's turn after the cut in
-    time, or a test user's before it).
+    time, or a test user's before it), `conversation_in_train` (a test user's turn in a conversation in which train
+    users speak too).
     A correction or preference holds what its supporting turns say or got, so it has no vote either where one of them is
-    without consent, excluded, under another licence or on the other side of the cut.
+    without consent, excluded, under another licence, on the other side of the cut or in such a conversation.
 
     Parameters
     ----------

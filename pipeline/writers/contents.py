@@ -23,6 +23,7 @@ _TURNS: Final = {
     "no_words": "nothing is left of the utterance without punctuation",
     "uncertain": "not sure enough to confirm, to correct or to reject",
     "outside_split": "on the other side of the cut in time than its user",
+    "conversation_in_train": "of a test user, in a conversation in which train users speak too",
     "below_support": "too few users say so",
     "disagreement": "too many users mean another thing by the words",
     "outvoted": "more users mean another thing by the words",

@@ -140,16 +140,17 @@ def test_near_duplicates_on_two_sides_are_found(two_sided: Path):
     refused(two_sided, r"lineage: \w+ and \w+ are [01]\.\d+ alike")
 
 
-def test_a_user_on_two_sides_is_found(two_sided: Path):
+@pytest.mark.parametrize(("member", "called"), [("subjects", "user"), ("conversations", "conversation")])
+def test_a_user_or_a_conversation_on_two_sides_is_found(two_sided: Path, member: str, called: str):
     held = pq.read_table(next((two_sided / "lineage" / "data").glob("train-*")))["provenance"][0].as_py()
 
     def spoil(table: pa.Table) -> pa.Table:
         rows = table["provenance"].to_pylist()
-        rows[0]["subjects"] = held["subjects"]
+        rows[0][member] = held[member]
         return put(table, "provenance", rows)
 
     rewrite(two_sided, "lineage", spoil, "test")
-    refused(two_sided, "stands on both sides of the split")
+    refused(two_sided, rf"lineage: {called} \w+ stands on both sides of the split")
 
 
 def rewrite_left_out(release: Path, change: Callable[[pa.Table], pa.Table]) -> None:

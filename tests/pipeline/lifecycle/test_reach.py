@@ -52,10 +52,11 @@ def test_an_example_is_found_by_pseudonym_and_by_every_turn_that_it_names():
         row("c", "stays", supporting_turns=["t1"]),
         row("d", "stays") | {"context": [context_turn("t0", "r"), context_turn("t1", "r")]},
         row("e", "stays", turn_ids=["t11"]),
+        row("f", "stays", conversations=[name("conv:other"), name("leaves")]),
     ]
     table = pa.Table.from_pylist(rows, schema=EXAMPLE.schema)
-    assert examples_of(table, HELD, pa.array(["t1"])).tolist() == [True, True, True, True, False]
-    assert examples_of(table, BLANK, pa.array([], pa.string())).tolist() == [False] * 5
+    assert examples_of(table, HELD, pa.array(["t1"])).tolist() == [True, True, True, True, False, True]
+    assert examples_of(table, BLANK, pa.array([], pa.string())).tolist() == [False] * 6
 
 
 def test_examples_that_do_not_tell_their_users_may_be_anybodys():

@@ -40,6 +40,7 @@ def vote(user: str, label: int = 1, **fields: Any) -> dict[str, Any]:
         "policies": [],
         "licences": [],
         "supporting_turns": [],
+        "conversations": [f"talk-{user}"],
     }
     fields.pop("n", None)
     return row | fields
@@ -145,6 +146,7 @@ def test_an_example_carries_its_evidence():
         "policies": ["p1", "p2"],
         "licences": [],
         "subjects": sorted(pseudonyms(np.array(["a", "b", "c"], dtype=object))),
+        "conversations": sorted(pseudonyms(np.array([f"conv:talk-{u}" for u in "abc"], dtype=object))),
     }
     assert (example["kind"], example["blame"], example["certified"]) == ("correction", "asr", True)
     assert example["confidence"] == example["weight"] == 0.8
