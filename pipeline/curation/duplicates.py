@@ -6,7 +6,7 @@ by reading two files. Only what proves to be alike comes to one place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import apache_beam as beam
@@ -22,7 +22,6 @@ from pipeline.curation.shingles import I64, Shingles
 from pipeline.curation.shuffling import Shuffling
 from pipeline.curation.texts import READS
 from pipeline.transforms.threads import SideBySide
-from pipeline.transforms.write import bucket_path
 from schemas import EXAMPLE
 
 _ROW_BITS: Final = 32
@@ -72,6 +71,9 @@ class PairUp(beam.DoFn):
         yield from pairs(bucket[1], self._options.likeness)
 
 
+# Path of a bucket's file of examples. Is sent to workers.
+Paths = Callable[[int], str]
+
 # A pair with what is known of its first example.
 _HALF: Final = pa.schema(
     [
@@ -84,9 +86,9 @@ _HALF: Final = pa.schema(
 )
 
 
-def _read_side(folder: str, bucket: int, key: I64, width: int) -> Side:
-    """One side of pairs whose examples lie in a bucket's file."""
-    examples = storage.read_table(bucket_path(folder, bucket), EXAMPLE.schema, list(READS))
+def _read_side(path: str, key: I64, width: int) -> Side:
+    """One side of pairs whose examples lie in a file."""
+    examples = storage.read_table(path, EXAMPLE.schema, list(READS))
     return side(examples, key & ((1 << _ROW_BITS) - 1), width)
 
 
@@ -94,15 +96,15 @@ def _read_side(folder: str, bucket: int, key: I64, width: int) -> Side:
 class AttachFirst(SideBySide):
     """Buckets of pairs to pairs, each once, with what is known of the first example."""
 
-    def __init__(self, folder: str, options: NearOptions, threads: int = 1) -> None:
+    def __init__(self, paths: Paths, options: NearOptions, threads: int = 1) -> None:
         super().__init__(threads)
-        self._folder, self._options = folder, options
+        self._paths, self._options = paths, options
 
     def work(self, element: tuple[int, pa.Table]) -> list[pa.Table]:
         """One bucket."""
         bucket, table = element
         each = once(table)
-        held = _read_side(self._folder, bucket, each["first"].to_numpy(), self._options.width)
+        held = _read_side(self._paths(bucket), each["first"].to_numpy(), self._options.width)
         lists = pa.ListArray.from_arrays(pa.array(held.shingles.offsets, pa.int32()), pa.array(held.shingles.hashes))
         columns = [flat(each["first"]), flat(each["second"]), pa.array(held.rank), held.id, pa.array(held.test), lists]
         return [pa.table(columns, schema=_HALF)]
@@ -112,9 +114,9 @@ class AttachFirst(SideBySide):
 class Compare(SideBySide):
     """Buckets of half-told pairs to EDGE tables: the pairs that are alike."""
 
-    def __init__(self, folder: str, options: NearOptions, threads: int = 1) -> None:
+    def __init__(self, paths: Paths, options: NearOptions, threads: int = 1) -> None:
         super().__init__(threads)
-        self._folder, self._options = folder, options
+        self._paths, self._options = paths, options
 
     def work(self, element: tuple[int, pa.Table]) -> list[pa.Table]:
         """One bucket."""
@@ -123,7 +125,7 @@ class Compare(SideBySide):
         held = Shingles(lists.offsets.to_numpy().astype(np.int64), lists.values.to_numpy())
         test = table["first_test"].to_numpy()
         first = Side(table["first_rank"].to_numpy(), flat(table["first_id"]), test, held)
-        second = _read_side(self._folder, bucket, table["second"].to_numpy(), self._options.width)
+        second = _read_side(self._paths(bucket), table["second"].to_numpy(), self._options.width)
         return [edges(table, first, second, self._options.likeness)]
 
 
@@ -144,27 +146,37 @@ class NearDuplicates(beam.PTransform):
 
     Parameters
     ----------
-    folder : str
-        Example files, whose places the keys of the rows name.
+    paths : callable
+        Bucket to its file of examples, whose places the keys of the rows name.
     options : NearOptions
     shuffling : Shuffling
+    pair_up, resolve : beam.DoFn, optional
+        In place of those of this module.
     """
 
-    def __init__(self, folder: str, options: NearOptions, shuffling: Shuffling) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        options: NearOptions,
+        shuffling: Shuffling,
+        pair_up: beam.DoFn | None = None,
+        resolve: beam.DoFn | None = None,
+    ) -> None:
         super().__init__()
-        self._folder, self._options, self._by = folder, options, shuffling
+        self._paths, self._options, self._by = paths, options, shuffling
+        self._pair_up, self._resolve = pair_up or PairUp(options), resolve or Resolve(options)
 
     def expand(self, bands: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
-        settings = (self._folder, self._options, self._by.threads)
+        settings = (self._paths, self._options, self._by.threads)
         return (
             bands
             | "ByBand" >> self._by.shuffle(ByBand(self._by.buckets))
-            | "PairUp" >> beam.ParDo(PairUp(self._options))
+            | "PairUp" >> beam.ParDo(self._pair_up)
             | "ByFirst" >> self._by.shuffle(ByBucket("first"))
             | "AttachFirst" >> beam.ParDo(AttachFirst(*settings))
             | "BySecond" >> self._by.shuffle(ByBucket("second"))
             | "Compare" >> beam.ParDo(Compare(*settings))
             | "Together" >> self._by.shuffle(_together)
-            | "Resolve" >> beam.ParDo(Resolve(self._options))
+            | "Resolve" >> beam.ParDo(self._resolve)
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import apache_beam as beam
@@ -167,7 +168,7 @@ class Sift(beam.PTransform):
         looked = numbers | "Look" >> beam.ParDo(look).with_outputs(_VERDICTS, main="bands")
         verdicts = [looked[_VERDICTS]]
         if self._near is not None:
-            verdicts.append(looked.bands | NearDuplicates(self._folder, self._near, self._by))
+            verdicts.append(looked.bands | NearDuplicates(partial(bucket_path, self._folder), self._near, self._by))
         gathered = tuple(verdicts) | "ToBuckets" >> self._by.shuffle(ByBucket("key"))
         return gathered | "Apply" >> beam.ParDo(self._apply)
 

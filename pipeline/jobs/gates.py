@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -17,28 +16,21 @@ from typing import Any, Final
 import apache_beam as beam
 import pyarrow as pa
 
-from features.hashing import pseudonyms, strings
 from pipeline import manifest as manifests
 from pipeline import storage, tally
-from pipeline.checks import names
-from pipeline.curation.passes import apply, local_passes
-from pipeline.errors import VerifyError
-from pipeline.filters.opt_out import read_opt_outs
 from pipeline.gates import drift
 from pipeline.gates.counts import by_domain, by_outcome, closes
 from pipeline.gates.evaluate import Library, evaluate
 from pipeline.gates.pages import write_pages
 from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
 from pipeline.gates.summary import domain_summary, stage_summary
-from pipeline.jobs.beside import ontology_of
-from pipeline.jobs.context import Context, numbers, write_counts, write_one
-from pipeline.jobs.curate import known_pass
+from pipeline.jobs.context import Context, write_one
 from pipeline.jobs.label import profile_path
-from pipeline.transforms.counts import counts, total
+from pipeline.jobs.settle import settle
+from pipeline.transforms.counts import total
 from pipeline.transforms.gates import COUNTS, SAMPLINGS, CountRows, SampleRows, WriteLowest, highest_hash
-from pipeline.transforms.quarantine import CarryOptions, Quarantine
 from pipeline.writers.sampled import sampled_rows, view_sample
-from schemas import COUNT, EXAMPLE
+from schemas import COUNT
 from schemas.expectations import DOMAINS, EXAMPLES, JUDGEMENTS, SIGNALS, STAGES, STAGES_SUMMED, TURNS, VIEWS, Suite
 
 GATES_FILE: Final = "gates.json"
@@ -98,7 +90,7 @@ def run(context: Context, config: dict[str, Any], parent: str | None, library: L
     gates, summary = _check(context, config, parent, library)
     domains = quarantined(gates, summary)
     tally.say("")
-    released, carried_from = _settle(context, config, tuple(domains), parent)
+    released, carried_from = settle(context, config, tuple(domains), parent)
     told = context.workspace.counts("release")
     outcomes = by_outcome(told)
     gates.append(left(domains, outcomes))
@@ -232,73 +224,3 @@ def _sample_path(context: Context, name: str) -> str:
 
 def _read_sample(context: Context, name: str) -> Any:
     return storage.read_table(_sample_path(context, name), SAMPLINGS[name].sample.schema)
-
-
-def _settle(
-    context: Context, config: dict[str, Any], domains: tuple[str, ...], parent: str | None
-) -> tuple[str, str | None]:
-    """The folder of examples to release, and the release that some are carried over from. Writes the stage's counts."""
-    workspace = context.workspace
-    source = workspace.table("curate", "examples")
-    if not domains:
-        _write_unchanged(context)
-        return source, None
-    folder = workspace.table("release", "examples")
-    files, same_split = _lineage(context, config, parent)
-    curate = config["curate"]
-    options = context.config
-    opted_out = (
-        read_opt_outs(options.filters.opt_out)[0].users if options.filters.opt_out else pa.array([], pa.string())
-    )
-    carry = CarryOptions(
-        domains,
-        curate["min_users"],
-        curate["min_agreement"],
-        same_split,
-        tuple(pseudonyms(strings(opted_out))),
-        None if curate["licences"] is None else names(curate["licences"]),
-        ontology_of(workspace),
-        partial(apply, passes=(*known_pass(workspace), *local_passes(options.curate))),
-    )
-    buckets = workspace.facts("ingest")["buckets"]
-    quarantine = Quarantine(source, folder, carry, buckets, context.shuffle_mode, workspace.spill("release"))
-
-    def build(pipeline: beam.Pipeline) -> None:
-        listed = numbers(pipeline, workspace.buckets("curate", "examples"))
-        carried = pipeline | "Parent" >> beam.Create(files, reshuffle=True)
-        write_counts((listed, carried) | quarantine, context, "release")
-
-    context.run(build)
-    storage.remove(workspace.spill("release"))
-    return folder, parent if files else None
-
-
-def _write_unchanged(context: Context) -> None:
-    """Counts of a release without quarantine: all that curate handed on is kept."""
-    workspace = context.workspace
-    made = workspace.counts("curate")
-    kept = by_outcome(made, closing=True).get("kept", 0)
-    detail = {k: n for k, n in by_outcome(made).items() if k.startswith(("examples.", "view_rows.", "bytes."))}
-    table = counts("release", {"in": kept, "kept": kept, "quarantined": 0}, detail)
-    storage.write_record(storage.join(workspace.stage("release"), "counts.parquet"), table, COUNT)
-
-
-def _lineage(context: Context, config: dict[str, Any], parent: str | None) -> tuple[list[str], bool]:
-    """Lineage files of the parent, and whether it split its users as this run does."""
-    if parent is None:
-        return [], True
-    folder = storage.join(context.workspace.out, "releases", parent)
-    manifest = manifests.read(folder)
-    files = {storage.join(folder, p): f for p, f in manifest["files"].items() if p.startswith("lineage/data/")}
-    if any(f["schema"] != EXAMPLE.digest for f in files.values()):
-        context.progress.note(
-            f"release: nothing is carried over from {parent[:12]}: its examples have another schema than this code's"
-        )
-        return [], True
-    for path, facts in files.items():
-        if not storage.exists(path) or storage.sha256(storage.read_bytes(path)) != facts["sha256"]:
-            raise VerifyError(
-                f"{path}: not the file that its release lists, and examples of it are to be carried over. Put that "
-                f"release back as it was (`afterword verify {folder}` tells what is wrong), or remove it"
-            )
-    return sorted(files), manifest["identity"]["config"]["curate"]["test_share"] == config["curate"]["test_share"]

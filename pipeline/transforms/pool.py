@@ -304,12 +304,12 @@ def _provenance(votes: pa.Table, rows: pd.DataFrame, group: npt.NDArray[np.int64
         lists = flat(votes[column]).take(pa.array(rows.index.to_numpy()))
         return _lists(np.repeat(group, np.diff(list_offsets(lists))), pd.Series(strings(lists.flatten())), n)
 
-    def named(column: str) -> pa.ListArray:
-        lists = flat(votes[column]).take(pa.array(rows.index.to_numpy()))
-        held = lists.flatten().dictionary_encode()
-        names = conversation_pseudonyms(strings(held.dictionary))[held.indices.to_numpy()]
-        return _lists(np.repeat(group, np.diff(list_offsets(lists))), pd.Series(names), n)
-
+    # A name is made of each distinct id once.
+    subject = flat(votes["subject_id"]).take(pa.array(rows.index.to_numpy())).dictionary_encode()
+    subjects = pseudonyms(strings(subject.dictionary))[subject.indices.to_numpy()]
+    talks = flat(votes["conversations"]).take(pa.array(rows.index.to_numpy()))
+    talk = talks.flatten().dictionary_encode()
+    conversations = conversation_pseudonyms(strings(talk.dictionary))[talk.indices.to_numpy()]
     columns = [
         _lists(group, rows["turn_id"], n),
         united("supporting_turns"),
@@ -318,8 +318,8 @@ def _provenance(votes: pa.Table, rows: pd.DataFrame, group: npt.NDArray[np.int64
         pa.repeat(options.correction_model_id, n),
         united("policies"),
         united("licences"),
-        _lists(group, pd.Series(pseudonyms(strings(votes["subject_id"])))[rows.index], n),
-        named("conversations"),
+        _lists(group, pd.Series(subjects), n),
+        _lists(np.repeat(group, np.diff(list_offsets(talks))), pd.Series(conversations), n),
     ]
     return pa.StructArray.from_arrays(columns, fields=list(PROVENANCE))
 

@@ -164,39 +164,52 @@ def dropped(examples: pa.Table, reason: npt.NDArray[np.object_], domains: tuple[
 
 @beam.typehints.with_output_types(pa.Table)
 class Settle(beam.DoFn):
-    """Buckets of whole utterances to files of Example rows; gives their counts.
+    """Buckets of whole utterances to files of Example rows, new ones and carried ones apart; gives their counts, those
+    of the carried ones but for the files.
 
     A carried example gives way to a new one of the same words in either split, so that an utterance still has one
     label a split, and none that train has stands in test.
     """
 
-    def __init__(self, folder: str, domains: tuple[str, ...]) -> None:
-        self._folder, self._domains = folder, domains
+    def __init__(self, folder: str, carried: str, domains: tuple[str, ...]) -> None:
+        self._folder, self._carried, self._domains = folder, carried, domains
 
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
         """One bucket."""
         number, table = bucket
         carried = is_true(table[_CARRIED])
-        new = flat(table[_WORDS]).filter(pa.array(~carried))
-        said = pc.is_in(table[_WORDS], value_set=new).to_numpy().astype(bool)
+        words = flat(table[_WORDS]).filter(pa.array(~carried))
+        said = pc.is_in(table[_WORDS], value_set=words).to_numpy().astype(bool)
         reason = np.where(carried & said, "same_words", "").astype(object)
         yield dropped(table, reason, self._domains)
-        stays = pa.array(reason == "")
-        examples = table.filter(stays).select(EXAMPLE.names).sort_by("example_id")
-        old = table.filter(pa.array(carried & ~said))
-        write_bucket(self._folder, number, examples, EXAMPLE)
-        detail = {"carried": old.num_rows, **examples_by_kind(examples)}
-        closing = {"kept": examples.num_rows - old.num_rows}
-        yield counts("release", closing, detail, rows_by_domain("carried", withheld_for(old, self._domains)))
+        new, old = (table.filter(pa.array(rows)).select(EXAMPLE.names) for rows in (~carried, carried & ~said))
+        write_bucket(self._folder, number, new.sort_by("example_id"), EXAMPLE)
+        if old.num_rows:
+            write_bucket(self._carried, number, old.sort_by("example_id"), EXAMPLE)
+        yield counts("release", {"kept": new.num_rows}, {"carried": 0, **examples_by_kind(new)})
 
 
 class Quarantine(beam.PTransform):
-    """Bucket numbers and lineage files of the parent to Example files; gives COUNT tables."""
+    """Bucket numbers and lineage files of the parent to Example files of two folders; gives COUNT tables.
 
-    def __init__(self, examples: str, folder: str, options: CarryOptions, buckets: int, mode: str, spill: str) -> None:
+    Parameters
+    ----------
+    examples : str
+        Folder of the new examples.
+    folder, carried : str
+        Those to write, for new and carried ones.
+    options : CarryOptions
+    buckets : int
+    mode, spill : str
+        Of the shuffle.
+    """
+
+    def __init__(
+        self, examples: str, folder: str, carried: str, options: CarryOptions, buckets: int, mode: str, spill: str
+    ) -> None:
         super().__init__()
         self._keep, self._carry = KeepExamples(examples, options.domains), ReadCarried(options)
-        self._settle = Settle(folder, options.domains)
+        self._settle = Settle(folder, carried, options.domains)
         self._buckets, self._mode, self._spill = buckets, mode, spill
 
     def expand(self, inputs: tuple[beam.PCollection, beam.PCollection]) -> beam.PCollection:

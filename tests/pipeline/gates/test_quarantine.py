@@ -234,6 +234,20 @@ def test_a_parent_that_split_its_users_otherwise_gives_nothing(two_days: Path, t
     assert told["carried"] == 0 < told["carried_dropped"] == told["carried_dropped.other_split"]
 
 
+def test_carried_examples_are_held_against_all_others_and_proved(two_days: Path, tmp_path: Path):
+    """The parent let near-duplicates stand; this run does not."""
+    out = copy(two_days, tmp_path / "out")
+    assert afterword("run", "--out", out, "--from", "curate", *settings("bad", "curate.deduplicate=true")) == 0
+    release = (out / "CURRENT").read_text().strip()
+    held = json.loads((out / "releases" / release / "manifest.json").read_text())
+    told, entry = held["counts"]["release"], held["quarantine"]["domains"]["music"]
+    assert told["carried_dropped.near_duplicate"] > 0 < told["carried"] == entry["carried"]
+    assert told["carried_dropped"] == entry["carried_dropped"]
+    assert told["carried_dropped"] == sum(n for k, n in told.items() if k.startswith("carried_dropped."))
+    proofs = " ".join(verify(str(out / "releases" / release)))
+    assert f"of {told['kept'] + told['carried']:,} examples no two of a label or of two sides" in proofs
+
+
 def test_damaged_files_of_the_parent_are_not_carried(two_days: Path, tmp_path: Path, capsys: Any):
     out = copy(two_days, tmp_path / "out")
     good, _ = releases(out)
