@@ -52,6 +52,7 @@ BOUNDS: Final[dict[str, tuple[float, float]]] = {
     # Of texts that are less alike too few pairs would be found.
     "curate.duplicate_likeness": (0.5, 1.0),
     "curate.duplicate_letters": (1, math.inf),
+    "curate.duplicate_exact": (0, math.inf),
     "curate.decontaminate_words": (1, math.inf),
     "curate.max_per_user": (1, math.inf),
     "curate.max_per_intent": (1, math.inf),

@@ -134,6 +134,9 @@ class CurateOptions:
         characters is 0.8; docs/benchmarks.md has what others would take away.
     duplicate_letters : int
         Letters of a sequence, spaces among them. A text shorter than that is like no other.
+    duplicate_exact : int
+        Up to so many pooled examples none of these pairs is missed, and `verify` proves that. Of more, MinHash misses
+        one in some hundreds; to compare all takes time that grows with their square at worst.
     decontaminate : str or None
         Evaluation sets: a file, a folder or a glob of .jsonl, .csv, .tsv, .parquet or .txt. An example whose utterance
         is a text of theirs, or that shares a run of words with one, is left out. The contents of the files, and not
@@ -178,6 +181,7 @@ class CurateOptions:
     deduplicate: bool = True
     duplicate_likeness: float = 0.8
     duplicate_letters: int = 4
+    duplicate_exact: int = 50_000
     decontaminate: str | None = None
     decontaminate_columns: str | None = None
     decontaminate_words: int = 8

@@ -6,7 +6,7 @@ release of the command.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -24,8 +24,8 @@ from models.judge import judge
 from models.leading import leading_of
 from models.options import WORDS
 from models.training import train
-from pipeline.curation.near import near_duplicates
-from pipeline.jobs.curate import near_options, pool_options, vote_options
+from pipeline.curation.near import near_duplicates, near_options
+from pipeline.jobs.curate import pool_options, vote_options
 from pipeline.options import Config
 from pipeline.transforms.pool import pool
 from pipeline.transforms.votes import votes
@@ -73,7 +73,7 @@ def curate(turns: pa.Table, config: Config = CONFIG) -> Curated:
     judgements, corrections = judge(ordered, table, models)
     cast, _ = votes(ordered, judgements, corrections, vote_options(config.curate, config.signals))
     examples, _ = pool(cast, pool_options(config.curate, models.defect_id, models.correction_id))
-    if (near := near_options(config.curate)) is not None:
+    if (near := near_options(asdict(config.curate), examples.num_rows)) is not None:
         gone = near_duplicates(examples, near)["key"].to_numpy()
         examples = examples.take(pa.array(np.delete(np.arange(examples.num_rows), gone)))
     return Curated(ordered, judgements, corrections, examples, models)

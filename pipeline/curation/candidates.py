@@ -52,12 +52,12 @@ def pairs(rows: pa.Table, least: float) -> Iterator[pa.Table]:
     band, key, label = (rows[name].to_numpy() for name in ("band", "key", "label"))
     test = rows["test"].to_numpy()
     sketches = [rows[name].to_numpy() for name in SKETCHES]
-    for runs in (_within(mix(band, label)), _across(band, test)):
+    for runs in (within(mix(band, label)), across(band, test)):
         for one, other in runs.blocks():
             near = _agreeing(sketches, one, other) >= _fewest(least)
             first, second = key[one[near]], key[other[near]]
             if len(first):
-                yield _distinct(np.minimum(first, second), np.maximum(first, second))
+                yield distinct(np.minimum(first, second), np.maximum(first, second))
 
 
 def _shared(band: I64) -> I64:
@@ -82,13 +82,21 @@ def _fewest(likeness: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Runs:
-    """row[i] is to be paired with each of other[begin[i]:end[i]]."""
+class Runs:
+    """Pairs of rows: row[i] is to be paired with each of other[begin[i]:end[i]]."""
 
     begin: I64
     end: I64
     row: I64
     other: I64
+
+    @classmethod
+    def between(cls, group: I64, ones: npt.NDArray[np.bool_], others: npt.NDArray[np.bool_]) -> Runs:
+        """Each of some rows with each of others in its group; a row that is in both meets itself."""
+        order = np.argsort(group, kind="stable")
+        rows, with_ = order[ones[order]], order[others[order]]
+        begin, end = (np.searchsorted(group[with_], group[rows], side) for side in ("left", "right"))
+        return cls(begin, end, rows, with_)
 
     def blocks(self) -> Iterator[tuple[I64, I64]]:
         """The pairs, a bounded number at a time (a single run is never cut)."""
@@ -108,22 +116,20 @@ class _Runs:
         return np.repeat(self.row[part], held), self.other[at]
 
 
-def _within(group: I64) -> _Runs:
+def within(group: I64) -> Runs:
     """Each row with those before it in its group."""
     order = np.argsort(group, kind="stable")
     held = group[order]
-    return _Runs(np.searchsorted(held, held), np.arange(len(held)), order, order)
+    return Runs(np.searchsorted(held, held), np.arange(len(held)), order, order)
 
 
-def _across(band: I64, test: npt.NDArray[np.bool_]) -> _Runs:
+def across(band: I64, test: npt.NDArray[np.bool_]) -> Runs:
     """Each row of test with those of train in its band."""
-    order = np.argsort(band, kind="stable")
-    tests, trains = order[test[order]], order[~test[order]]
-    begin, end = (np.searchsorted(band[trains], band[tests], side) for side in ("left", "right"))
-    return _Runs(begin, end, tests, trains)
+    return Runs.between(band, test, ~test)
 
 
-def _distinct(first: I64, second: I64) -> pa.Table:
+def distinct(first: I64, second: I64) -> pa.Table:
+    """PAIR rows, sorted, each once."""
     order = np.lexsort((second, first))
     first, second = first[order], second[order]
     fresh = np.ones(len(first), bool)

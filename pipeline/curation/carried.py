@@ -23,7 +23,8 @@ from features.interpretation import list_offsets
 from features.text import flat
 from pipeline import storage
 from pipeline.curation.conversations import ByConversation
-from pipeline.curation.duplicates import ByBucket, NearDuplicates, PairUp, keys
+from pipeline.curation.duplicates import ByBucket, NearDuplicates, keys
+from pipeline.curation.exact import cut_rows
 from pipeline.curation.near import NearOptions, band_rows
 from pipeline.curation.resolve import VERDICT, resolve
 from pipeline.curation.shingles import I64
@@ -65,14 +66,19 @@ class Places:
         is_new = bucket < self.first_carried
         return bucket_path(self.new, bucket) if is_new else bucket_path(self.carried, bucket - self.first_carried)
 
+    def with_carried(self, pairs: pa.Table) -> pa.Table:
+        """PAIR rows with a carried example: the others are known to be unlike."""
+        asked = np.any([self.is_carried(pairs[side].to_numpy()) for side in pairs.column_names], axis=0)
+        return pairs.filter(pa.array(asked))
+
     def is_carried(self, key: I64) -> Mask:
         """Whether each key is of a carried example, shape (n,)."""
         return np.asarray(key >= keys(self.first_carried, np.zeros(1, np.int64))[0], dtype=bool)
 
 
-@beam.typehints.with_output_types(pa.Table, bands=pa.Table, verdicts=pa.Table)
+@beam.typehints.with_output_types(pa.Table, bands=pa.Table, cut=pa.Table, verdicts=pa.Table)
 class LookAgain(beam.DoFn):
-    """Bucket numbers to the conversations of their examples; BAND rows, and a verdict on nothing, go to tags."""
+    """Bucket numbers to the conversations of their examples; BAND and CUT rows, and verdicts on nothing, go to tags."""
 
     def __init__(self, places: Places, near: NearOptions | None) -> None:
         self._places, self._near = places, near
@@ -84,6 +90,8 @@ class LookAgain(beam.DoFn):
         yield _talks(examples, key)
         if self._near is not None:
             yield TaggedOutput("bands", band_rows(examples, key, self._near))
+        if self._near is not None and self._near.exact:
+            yield TaggedOutput("cut", cut_rows(examples, key, self._near.width))
         if bucket >= self._places.first_carried:
             yield TaggedOutput("verdicts", _verdicts(keys(bucket, np.zeros(1, np.int64)), None))
 
@@ -101,21 +109,6 @@ def _verdicts(key: I64, reason: str | None) -> pa.Table:
     for name in VERDICT.names[2:]:
         rows = rows.append_column(name, pa.nulls(len(key), VERDICT.field(name).type))
     return rows.cast(VERDICT)
-
-
-@beam.typehints.with_output_types(pa.Table)
-class PairCarried(PairUp):
-    """Buckets of whole bands to PAIR tables of pairs with a carried example: the others are known to be unlike."""
-
-    def __init__(self, options: NearOptions, places: Places) -> None:
-        super().__init__(options)
-        self._places = places
-
-    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
-        """One bucket."""
-        for table in super().process(bucket):
-            asked = np.any([self._places.is_carried(table[side].to_numpy()) for side in table.column_names], axis=0)
-            yield table.filter(pa.array(asked))
 
 
 @beam.typehints.with_output_types(pa.Table)
@@ -199,11 +192,11 @@ class HoldCarried(beam.PTransform):
     def expand(self, numbers: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
         places, near = self._places, self._near
-        looked = numbers | beam.ParDo(LookAgain(places, near)).with_outputs("bands", "verdicts", main="talks")
+        looked = numbers | beam.ParDo(LookAgain(places, near)).with_outputs("bands", "cut", "verdicts", main="talks")
         talks = looked.talks | "ByConversation" >> self._by.shuffle(ByConversation(self._by.buckets))
         verdicts = [looked.verdicts, talks | beam.ParDo(OnOtherSide(places))]
         if near is not None:
-            pair_up, give_way = PairCarried(near, places), GiveWay(near, places)
-            verdicts.append(looked.bands | NearDuplicates(places, near, self._by, pair_up, give_way))
+            alike = NearDuplicates(places, near, self._by, places.with_carried, GiveWay(near, places))
+            verdicts.append((looked.bands, looked.cut) | alike)
         gathered = tuple(verdicts) | "ToCarried" >> self._by.shuffle(ByBucket("key"))
         return gathered | beam.ParDo(KeepCarried(places, self._domains))

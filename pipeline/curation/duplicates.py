@@ -16,6 +16,7 @@ import pyarrow as pa
 from features.text import flat
 from pipeline import storage
 from pipeline.curation.candidates import PAIR, pairs
+from pipeline.curation.exact import exact_pairs
 from pipeline.curation.near import NearOptions, Side, edges, once, side
 from pipeline.curation.resolve import resolve
 from pipeline.curation.shingles import I64, Shingles
@@ -69,6 +70,18 @@ class PairUp(beam.DoFn):
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
         """One bucket."""
         yield from pairs(bucket[1], self._options.likeness)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class PairAll(beam.DoFn):
+    """The CUT rows of all examples to PAIR tables of those that are alike."""
+
+    def __init__(self, options: NearOptions) -> None:
+        self._options = options
+
+    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+        """The one bucket."""
+        yield from exact_pairs(bucket[1], self._options.likeness)
 
 
 # Path of a bucket's file of examples. Is sent to workers.
@@ -142,7 +155,7 @@ class Resolve(beam.DoFn):
 
 
 class NearDuplicates(beam.PTransform):
-    """BAND tables of all examples to VERDICT tables.
+    """BAND tables of all examples, and their CUT tables where no pair may be missed, to VERDICT tables.
 
     Parameters
     ----------
@@ -150,8 +163,10 @@ class NearDuplicates(beam.PTransform):
         Bucket to its file of examples, whose places the keys of the rows name.
     options : NearOptions
     shuffling : Shuffling
-    pair_up, resolve : beam.DoFn, optional
-        In place of those of this module.
+    which : callable, optional
+        PAIR table to those of its pairs that are compared; all of them if not given. Is sent to workers.
+    resolve : beam.DoFn, optional
+        In place of that of this module.
     """
 
     def __init__(
@@ -159,20 +174,26 @@ class NearDuplicates(beam.PTransform):
         paths: Paths,
         options: NearOptions,
         shuffling: Shuffling,
-        pair_up: beam.DoFn | None = None,
+        which: Callable[[pa.Table], pa.Table] | None = None,
         resolve: beam.DoFn | None = None,
     ) -> None:
         super().__init__()
         self._paths, self._options, self._by = paths, options, shuffling
-        self._pair_up, self._resolve = pair_up or PairUp(options), resolve or Resolve(options)
+        self._which, self._resolve = which, resolve or Resolve(options)
 
-    def expand(self, bands: beam.PCollection) -> beam.PCollection:
+    def expand(self, inputs: tuple[beam.PCollection, beam.PCollection]) -> beam.PCollection:
         """Build the graph."""
+        bands, cut = inputs
         settings = (self._paths, self._options, self._by.threads)
+        by_band = bands | "ByBand" >> self._by.shuffle(ByBand(self._by.buckets))
+        found = by_band | "PairUp" >> beam.ParDo(PairUp(self._options))
+        if self._options.exact:
+            every = cut | "All" >> self._by.shuffle(_together) | "PairAll" >> beam.ParDo(PairAll(self._options))
+            found = (found, every) | "Pairs" >> beam.Flatten()
+        if self._which is not None:
+            found |= "Which" >> beam.Map(self._which).with_output_types(pa.Table)
         return (
-            bands
-            | "ByBand" >> self._by.shuffle(ByBand(self._by.buckets))
-            | "PairUp" >> beam.ParDo(self._pair_up)
+            found
             | "ByFirst" >> self._by.shuffle(ByBucket("first"))
             | "AttachFirst" >> beam.ParDo(AttachFirst(*settings))
             | "BySecond" >> self._by.shuffle(ByBucket("second"))

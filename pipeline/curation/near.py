@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,7 @@ import pyarrow.compute as pc
 from features.hashing import strings
 from features.text import flat
 from pipeline.curation.candidates import BAND, PAIR, pairs
+from pipeline.curation.exact import cut_rows, exact_pairs
 from pipeline.curation.minhash import Bands, bands_for
 from pipeline.curation.resolve import EDGE, ranks, resolve
 from pipeline.curation.shingles import I64, Shingles, jaccard, shingles, windows
@@ -28,10 +31,13 @@ class NearOptions:
         Least Jaccard similarity of two texts' shingles.
     width : int
         Letters of a shingle.
+    exact : bool
+        No pair may be missed: beside the bands all examples are compared, which is for few of them.
     """
 
     likeness: float
     width: int
+    exact: bool = False
 
     @property
     def bands(self) -> Bands:
@@ -44,6 +50,20 @@ class NearOptions:
         return (
             f"at least {self.likeness:g} of their {self.width}-letter sequences are shared (curate.duplicate_likeness)"
         )
+
+
+def near_options(curate: Mapping[str, Any], pooled: int) -> NearOptions | None:
+    """What near-duplicates are among so many pooled examples; None = they are not looked for.
+
+    Parameters
+    ----------
+    curate : mapping
+        Section `curate` of a configuration.
+    pooled : int
+    """
+    if not curate["deduplicate"]:
+        return None
+    return NearOptions(curate["duplicate_likeness"], curate["duplicate_letters"], pooled <= curate["duplicate_exact"])
 
 
 def band_rows(examples: pa.Table, key: I64, options: NearOptions) -> pa.Table:
@@ -114,8 +134,11 @@ def near_duplicates(examples: pa.Table, options: NearOptions) -> pa.Table:
         EXAMPLE rows.
     options : NearOptions
     """
-    bands = band_rows(examples, np.arange(examples.num_rows), options)
-    couples = once(pa.concat_tables([PAIR.empty_table(), *pairs(bands, options.likeness)]))
+    key = np.arange(examples.num_rows)
+    tables = [PAIR.empty_table(), *pairs(band_rows(examples, key, options), options.likeness)]
+    if options.exact:
+        tables += exact_pairs(cut_rows(examples, key, options.width), options.likeness)
+    couples = once(pa.concat_tables(tables))
     first, second = (side(examples, couples[name].to_numpy(), options.width) for name in PAIR.names)
     return resolve(edges(couples, first, second, options.likeness), options.detail)
 

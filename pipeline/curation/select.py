@@ -22,6 +22,7 @@ from pipeline import storage, tally
 from pipeline.curation import passes as local
 from pipeline.curation.caps import READS, Caps, capped, rivals, sampled
 from pipeline.curation.duplicates import ByBucket, NearDuplicates, keys
+from pipeline.curation.exact import cut_rows
 from pipeline.curation.near import NearOptions, band_rows
 from pipeline.curation.resolve import VERDICT
 from pipeline.curation.rows import left_out
@@ -37,6 +38,7 @@ from schemas import EXAMPLE, LEFT_OUT
 # Files that a bucket may have in the table of what is left out: one a round.
 ROUNDS: Final = 2
 _VERDICTS: Final = "verdicts"
+_CUT: Final = "cut"
 
 
 def _nothing(bucket: int) -> pa.Table:
@@ -45,9 +47,11 @@ def _nothing(bucket: int) -> pa.Table:
     return pa.Table.from_pylist([row], schema=VERDICT)
 
 
-@beam.typehints.with_output_types(pa.Table, **{_VERDICTS: pa.Table})
+@beam.typehints.with_output_types(pa.Table, **{_VERDICTS: pa.Table, _CUT: pa.Table})
 class Look(SideBySide):
-    """Bucket numbers to BAND tables; verdicts of the passes that look at one bucket go to the tag `verdicts`."""
+    """Bucket numbers to BAND tables; verdicts of the passes that look at one bucket go to the tag `verdicts`, and CUT
+    tables, where no near-duplicate may be missed, to `cut`.
+    """
 
     def __init__(self, folder: str, passes: tuple[local.Pass, ...], near: NearOptions | None, threads: int = 1) -> None:
         super().__init__(threads)
@@ -66,7 +70,10 @@ class Look(SideBySide):
         if self._near is None:
             return out
         left = np.delete(np.arange(examples.num_rows), rows)
-        return [*out, band_rows(examples.take(pa.array(left)), keys(bucket, left), self._near)]
+        examples, key = examples.take(pa.array(left)), keys(bucket, left)
+        if self._near.exact:
+            out.append(TaggedOutput(_CUT, cut_rows(examples, key, self._near.width)))
+        return [*out, band_rows(examples, key, self._near)]
 
 
 @beam.typehints.with_output_types(pa.Table, **{_VERDICTS: pa.Table})
@@ -165,10 +172,11 @@ class Sift(beam.PTransform):
     def expand(self, numbers: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
         look = Look(self._folder, self._passes, self._near, self._by.threads)
-        looked = numbers | "Look" >> beam.ParDo(look).with_outputs(_VERDICTS, main="bands")
+        looked = numbers | "Look" >> beam.ParDo(look).with_outputs(_VERDICTS, _CUT, main="bands")
         verdicts = [looked[_VERDICTS]]
         if self._near is not None:
-            verdicts.append(looked.bands | NearDuplicates(partial(bucket_path, self._folder), self._near, self._by))
+            near = NearDuplicates(partial(bucket_path, self._folder), self._near, self._by)
+            verdicts.append((looked.bands, looked[_CUT]) | near)
         gathered = tuple(verdicts) | "ToBuckets" >> self._by.shuffle(ByBucket("key"))
         return gathered | "Apply" >> beam.ParDo(self._apply)
 

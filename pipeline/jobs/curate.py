@@ -4,6 +4,7 @@ examples that are left of them when duplicates, what evaluation sets hold and wh
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -17,7 +18,7 @@ from pipeline.curation import evaluation
 from pipeline.curation.caps import caps_of
 from pipeline.curation.conversations import ReadSides, Shared, SharedConversations
 from pipeline.curation.known import KnownPass
-from pipeline.curation.near import NearOptions
+from pipeline.curation.near import near_options
 from pipeline.curation.passes import local_passes
 from pipeline.curation.pooling import CastVotes, Curate, PoolVotes
 from pipeline.curation.select import Apply, CapAndSample, Sift
@@ -135,6 +136,8 @@ def _sift(context: Context, buckets: int, known: KnownPass | None) -> pa.Table:
         workspace.table("curate", n) for n in (("pooled", "sifted", "examples") if caps else ("pooled", "examples"))
     ]
     left = workspace.table("curate", "left_out")
+    told = [storage.read_table(_counts_of(context, "pool"), COUNT.schema)]
+    near = near_options(dataclasses.asdict(options), by_outcome(told[0]).get("pooled", 0))
     rounds: list[beam.PTransform] = []
     for number, (source, target) in enumerate(itertools.pairwise(folders)):
         apply = Apply(source, target, left, number, target == folders[-1], context.threads)
@@ -142,8 +145,7 @@ def _sift(context: Context, buckets: int, known: KnownPass | None) -> pa.Table:
             rounds.append(CapAndSample(caps, apply, source, shuffling))
         else:
             passes = (() if known is None else (known,)) + local_passes(options)
-            rounds.append(Sift(passes, near_options(options), apply, source, shuffling))
-    told = [storage.read_table(_counts_of(context, "pool"), COUNT.schema)]
+            rounds.append(Sift(passes, near, apply, source, shuffling))
     for number, (source, sift) in enumerate(zip(folders, rounds, strict=False)):
         path = _counts_of(context, f"round-{number}")
         _run_round(context, workspace.bucket_numbers(source), sift, path)
@@ -163,11 +165,6 @@ def _run_round(context: Context, buckets: list[int], sift: beam.PTransform, path
 
 def _counts_of(context: Context, part: str) -> str:
     return storage.join(context.workspace.table("curate", "counts"), f"{part}.parquet")
-
-
-def near_options(options: CurateOptions) -> NearOptions | None:
-    """What near-duplicates are; None = they are not looked for."""
-    return NearOptions(options.duplicate_likeness, options.duplicate_letters) if options.deduplicate else None
 
 
 def evaluation_inputs(options: CurateOptions) -> list[dict[str, Any]]:

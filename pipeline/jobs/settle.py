@@ -15,7 +15,7 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.checks import names
 from pipeline.curation.carried import HoldCarried, Places
-from pipeline.curation.near import NearOptions
+from pipeline.curation.near import near_options
 from pipeline.curation.passes import apply, local_passes
 from pipeline.curation.shuffling import Shuffling
 from pipeline.errors import VerifyError
@@ -84,7 +84,7 @@ def _hold_carried(context: Context, curate: dict[str, Any], places: Places, doma
     listed = workspace.bucket_numbers(places.new)
     listed += [places.first_carried + number for number in workspace.bucket_numbers(places.carried)]
     shuffling = Shuffling(places.first_carried, context.shuffle_mode, workspace.spill("release"), context.threads)
-    near = NearOptions(curate["duplicate_likeness"], curate["duplicate_letters"]) if curate["deduplicate"] else None
+    near = near_options(curate, by_outcome(workspace.counts("curate")).get("pooled", 0))
     hold = HoldCarried(places, near, domains, shuffling)
 
     def build(pipeline: beam.Pipeline) -> None:
