@@ -84,6 +84,14 @@ class Publisher(ABC):
                 f"{self.out}/{name}: no longer names {seen}, another has switched it; look at it and decide anew"
             )
 
+    def held(self, name: str) -> Held:
+        """A pointer's one line of text, with the store's mark of it."""
+        return self._held(name)
+
+    def replace(self, name: str, text: str, held: Held) -> bool:
+        """Write a line of text where the pointer is still what was held; False where it is not."""
+        return self._replace(name, text, held)
+
     @abstractmethod
     def drop(self, name: str) -> None:
         """Remove a pointer; nothing happens where there is none."""

@@ -20,6 +20,6 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     if not storage.exists(out):
         raise ConfigError(f"--out {arguments.out}: no such folder")
     changes = arguments.command == "forget" or (arguments.command == "gc" and arguments.delete)
-    with alone(out) if changes else nullcontext():
+    with alone(out, arguments.command) if changes else nullcontext():
         print(commands.run(arguments, opened))
     return 0

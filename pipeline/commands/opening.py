@@ -6,6 +6,7 @@ import argparse
 import fcntl
 import json
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,10 @@ from pipeline.config import load
 from pipeline.errors import ConfigError, StageError
 from pipeline.jobs.context import Context, pipeline_options
 from pipeline.jobs.remote import reachable
+from pipeline.lease import lease
 from pipeline.log import log_format
+from pipeline.publish import publisher
+from pipeline.publish_stores import STORES
 from pipeline.workspace import Workspace
 
 
@@ -54,10 +58,11 @@ def stores(beam_args: list[str]) -> None:
 
 
 @contextmanager
-def alone(out: str) -> Iterator[None]:
+def alone(out: str, command: str) -> Iterator[None]:
     """Hold an output folder's work area; two runs at once on one folder would mix their stages."""
     if not storage.is_local(out):
-        yield
+        with _leased(out, command):
+            yield
         return
     storage.make_folder(out)
     with (Path(out) / ".work.lock").open("w") as handle:
@@ -65,6 +70,16 @@ def alone(out: str) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StageError(f"{out}: another run is at work here; wait for it, or give another --out") from None
+        yield
+
+
+@contextmanager
+def _leased(out: str, command: str) -> Iterator[None]:
+    """The same on an object store; where no conditional request is known for it nothing keeps others out."""
+    if out.split("://", 1)[0] not in STORES:
+        yield
+        return
+    with lease(publisher(out), command, lambda text: print(text, file=sys.stderr)):
         yield
 
 

@@ -14,7 +14,7 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     """Load the days, and print what was loaded."""
     stores(beam_args)
     out = folder(arguments.out)
-    with alone(out):
+    with alone(out, "push"):
         told = push(out, arguments.release, arguments.to, arguments.project)
     show(arguments, told, lambda: pushed_text(told))
     return 0

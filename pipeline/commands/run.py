@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     opened, complete = context(arguments, beam_args), wanted(arguments)
     if arguments.max_cost is not None:
         afford(planned(arguments, opened.config, _engine(opened), 1))
-    with alone(arguments.out):
+    with alone(arguments.out, arguments.command):
         result = job.run(opened, arguments.input, arguments.format, arguments.first, tuple(arguments.gold), complete)
     print(closing_table(result))
     return 0
