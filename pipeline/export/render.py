@@ -17,6 +17,7 @@ _MEANINGS: Final = {
     "slots.twice": "slots without annotation: the format takes a slot once an utterance",
     "slots.unmarkable": "slots without annotation: their words look like the format's marks",
     "slots.renamed": "slot names changed to what the format takes",
+    "intents.reserved": "intent names changed: the format has an intent of that name itself",
     "intents.renamed": "intent names changed to what the format takes",
 }
 

@@ -143,6 +143,16 @@ def test_what_is_no_meaning_is_not_compared(tmp_path: Path, fields: dict[str, An
     assert not found.known.any() and not found.contradicts.any()
 
 
+@pytest.mark.parametrize("kind", ["rejection", "preference"])
+@pytest.mark.parametrize("domain", [{}, {"domain": None}, {"domain": "d"}])
+def test_a_rejected_tool_call_says_nothing_of_a_set_with_its_name(tmp_path: Path, kind: str, domain: dict[str, Any]):
+    """Whether or not the set has domains by which the two could be told apart."""
+    training = known(tmp_path, {"text": "go", "intent": "get"} | domain)
+    call = {"domain": "tool", "intent": "get", "slots": [], "response": None}
+    found = compare(examples(example("go", None, None, kind=kind, rejected=call, slots=[])), training)
+    assert not found.known.any() and not found.contradicts.any()
+
+
 def test_the_diff_is_a_sheet_in_order_with_no_formula(tmp_path: Path):
     training = known(
         tmp_path,

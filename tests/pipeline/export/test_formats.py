@@ -207,6 +207,24 @@ def test_lex_v2_is_one_zip_of_the_same_bytes():
     assert read[f"{base}/Intents/shop_time/Intent.json"]["sampleUtterances"] == [{"utterance": "{item} milk"}]
 
 
+def test_lex_keeps_its_own_fallback_and_a_logged_intent_of_its_name_gets_another():
+    said = [("what", "FallbackIntent"), ("huh", "fallbackintent"), ("play jazz", "play"), ("now", "play/now")]
+    held, told = rows(*((text, intent, "music", []) for text, intent in said))
+    with zipfile.ZipFile(io.BytesIO(lex_v2.write(held, told)["afterword.zip"])) as archive:
+        read = {n: json.loads(archive.read(n)) for n in archive.namelist() if n.endswith("/Intent.json")}
+    own = {n.split("/")[-2]: ([u["utterance"] for u in i["sampleUtterances"]]) for n, i in read.items()}
+    assert own == {
+        "FallbackIntent": [],
+        "FallbackIntent_2": ["what"],
+        "fallbackintent_3": ["huh"],
+        "play": ["play jazz"],
+        "play_now": ["now"],
+    }
+    signed = {n.split("/")[-2]: i["parentIntentSignature"] for n, i in read.items()}
+    assert signed.pop("FallbackIntent") == "AMAZON.FallbackIntent" and set(signed.values()) == {None}
+    assert (told["intents.reserved"], told["intents.renamed"], told["rows.written"]) == (2, 1, 4)
+
+
 @pytest.mark.parametrize(
     ("tag", "name"), [("en", "en_US"), ("de-AT", "de_AT"), ("und", "en_US"), ("pt_BR", "pt_BR"), ("xx", "xx_XX")]
 )
