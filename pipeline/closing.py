@@ -8,7 +8,7 @@ from pipeline.gates.quarantine import reason
 from pipeline.tail.files import turns_taken
 from pipeline.thresholds import SHORT, by_basis, of_domain, told_apart
 from pipeline.writers.trust import calibration, unknown, votes
-from schemas import LeftOutReason
+from schemas import LeftOutReason, outcome_words
 
 _DOMAINS = 20
 # Why a turn that voted is in no example.
@@ -165,7 +165,7 @@ def _left_out(curate: dict[str, int]) -> list[tuple[str, int, str]]:
     turns = {reason: curate[reason] for reason in _LEFT if curate.get(reason)}
     examples = {str(reason): curate[reason] for reason in LeftOutReason if curate.get(reason)}
     return [
-        (name, sum(held.values()), f"{of}: " + ", ".join(f"{n:,} {why.replace('_', ' ')}" for why, n in held.items()))
+        (name, sum(held.values()), f"{of}: " + "; ".join(f"{n:,} {outcome_words(why)}" for why, n in held.items()))
         for name, of, held in (("dropped", "turns", turns), ("left out", "examples", examples))
         if held
     ]

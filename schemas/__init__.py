@@ -16,6 +16,7 @@ from schemas.gates import (
 from schemas.judgement import BLAMES, CANDIDATE_SOURCES, CORRECTION, JUDGEMENT, NO_DOMAIN
 from schemas.known import KNOWN, TRAINING_SET_DIFF
 from schemas.left_out import LEFT_OUT, LEFT_OUT_MEANINGS, LeftOutReason
+from schemas.outcome import outcome_words
 from schemas.record import Column, Record
 from schemas.redaction import REDACTION
 from schemas.said import SAID
@@ -149,4 +150,5 @@ __all__ = [
     "LeftOutReason",
     "Reason",
     "Record",
+    "outcome_words",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from schemas import TOOL_DOMAIN
+from schemas import TOOL_DOMAIN, outcome_words
 
 WIDTH: Final = 96
 # Of one text in the dialog: four lines. JSON holds it whole.
@@ -84,8 +84,8 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """Counts by name: `12 uncertain, 3 no consent`."""
-    return ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items())
+    """Counts of outcomes: `12 not sure enough; 3 without words`."""
+    return "; ".join(f"{n:,} {outcome_words(name)}" for name, n in counts.items())
 
 
 def clock(seconds: float) -> str:

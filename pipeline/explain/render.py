@@ -10,7 +10,7 @@ from pipeline.explain.render_gates import carried, gates
 from pipeline.explain.render_turn import candidates, context, dialog, judgement
 from pipeline.explain.render_votes import became, left_out, same_words, where
 from pipeline.thresholds import of_domain
-from schemas import LEAST_USERS
+from schemas import LEAST_USERS, outcome_words
 
 _KINDS: Final = {
     "correction": "users meant this, though the system read it otherwise",
@@ -172,7 +172,7 @@ def _verdict(told: dict[str, Any]) -> str:
     if became["places"]:
         stands = "what it did is rejected in" if became["vote"]["kind"] == "rejection" else "in"
         return f"{judged}; {stands} example {became['example']['example_id']}"
-    return f"{judged}; in no example of the release ({became['outcome'].replace('_', ' ')})"
+    return f"{judged}; in no example of the release ({outcome_words(became['outcome'])})"
 
 
 def _evidence(told: dict[str, Any], release: dict[str, Any], turns: bool) -> list[str]:

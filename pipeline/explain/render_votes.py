@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pipeline.explain.layout import clean, counted, label_words, listed, wrapped
 from pipeline.explain.render_gates import withheld
-from schemas import LEAST_USERS, LEFT_OUT_MEANINGS, LeftOutReason
+from schemas import LEAST_USERS, LEFT_OUT_MEANINGS, LeftOutReason, outcome_words
 
 LABELS_SHOWN: Final = 5
 
@@ -41,7 +41,7 @@ def _alike(labels: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """Labels of other contexts together, where they read the same."""
     told: dict[tuple[str, bool], list[dict[str, Any]]] = {}
     for label in labels:
-        at = f"({label['split']}, {label['locale'] or 'no locale'}): {label['outcome'].replace('_', ' ')}"
+        at = f"({label['split']}, {label['locale'] or 'no locale'}): {outcome_words(label['outcome'])}"
         words = label_words(label["kind"], label["label"], label["response"], label["rejected"])
         told.setdefault((f"{words}  {at}", label["this"]), []).append(label | {"told": f"{words}  {at}"})
     return list(told.values())
@@ -62,7 +62,7 @@ def became(
 ) -> list[str]:
     """The outcome with the numbers that decided it, then the example and its rows."""
     outcome = told["outcome"]
-    lines = wrapped(f"{outcome}: {_why(told, judgement, words, release)}")
+    lines = wrapped(f"{outcome_words(outcome)} ({outcome}): {_why(told, judgement, words, release)}")
     if told["vote"] is not None:
         vote = told["vote"]
         lines += wrapped(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas import KINDS, LEAST_USERS, LEFT_OUT_MEANINGS, LeftOutReason
+from schemas import KINDS, LEAST_USERS, LeftOutReason, outcome_words
 
 # Domains told one by one; the manifest has all.
 _DOMAINS: Final = 30
@@ -15,21 +15,6 @@ _RECORDS: Final = {
     "forgotten": "its user is forgotten",
     "judged_before": "its session was judged before, and is as it was",
     "left_open": "its session is still open, and left to the next run",
-}
-# Why a turn is in no example; those of later code are told by their name.
-_TURNS: Final = {
-    "no_consent": "the user does not allow learning from it, or from a turn that its correction rests on",
-    "excluded": "an opt-out, a filter or an incident keeps it out",
-    "no_words": "nothing is left of the utterance without punctuation",
-    "uncertain": "not sure enough to confirm, to correct or to reject",
-    "outside_split": "on the other side of the cut in time than its user",
-    "conversation_in_train": "of a test user, in a conversation in which train users speak too",
-    "below_support": "too few users say so",
-    "disagreement": "too many users mean another thing by the words",
-    "outvoted": "more users mean another thing by the words",
-    "contradicted": "rejected, but right for the users of another example",
-    "in_train": "train has the same words, so test has none",
-    "de_duplicated": "pooled into an example that has another turn's wording",
 }
 
 
@@ -60,10 +45,8 @@ def left_out(manifest: dict[str, Any]) -> list[str]:
 
 
 def _words(outcome: str) -> str:
-    """Why a turn is in no example, or an example in no release."""
-    if outcome in set(LeftOutReason):
-        return f"example: {LEFT_OUT_MEANINGS[LeftOutReason(outcome)]}"
-    return _TURNS.get(outcome, outcome.replace("_", " "))
+    """Why a turn is in no example of its own, or an example in no release."""
+    return f"{'example' if outcome in set(LeftOutReason) else 'turn'}: {outcome_words(outcome)}"
 
 
 def limits(manifest: dict[str, Any]) -> list[str]:

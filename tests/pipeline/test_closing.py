@@ -82,7 +82,7 @@ def test_examples_by_kind_and_what_was_left_out():
     text = closing_table(RESULT)
     assert text.count("10 confirmations, 2 corrections\n") == 1
     told = next(line for line in text.splitlines() if line.startswith("dropped"))
-    assert told.split() == ["dropped", "7", "turns:", "7", "below", "support"]
+    assert told.split() == ["dropped", "7", "turns:", "7", "said", "by", "too", "few", "users"]
 
 
 def test_a_domain_without_turns_has_no_share():

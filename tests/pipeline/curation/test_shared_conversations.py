@@ -153,7 +153,7 @@ def test_its_turns_of_test_are_in_no_example_and_are_counted(handed_over: tuple[
     assert {e["split"] for e in lineage if desk in e["provenance"]["conversations"]} == {"train"}
     behind = {turn for e in lineage for turn in e["provenance"]["turn_ids"]}
     assert not [turn for turn in behind if turn.partition("-")[0] in of_test]
-    assert "in a conversation in which train users speak too" in (release / "README.md").read_text()
+    assert "turn: in a conversation that train has" in (release / "README.md").read_text()
     views = [p for p in release.rglob("*.parquet") if p.parent.parent.name not in ("lineage", "left_out")]
     assert views and not any(
         desk.encode() in json.dumps(pq.read_table(p).to_pylist(), default=str).encode() for p in views

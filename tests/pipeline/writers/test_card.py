@@ -69,8 +69,8 @@ def test_domains_stand_with_their_share_of_defects_the_largest_first():
 def test_what_was_left_out_is_told_by_reason():
     told = card(manifest()).partition("## What was left out")[2].partition("##")[0]
     assert [line.split("|")[1:3] for line in told.splitlines() if line.startswith("| ")][1:] == [
-        [" too few users say so ", " 1,200 "],
-        [" some new reason ", " 27 "],
+        [" turn: said by too few users ", " 1,200 "],
+        [" turn: some new reason ", " 27 "],
         [" superseded by a later record of the same turn ", " 3 "],
         [" dead letter: naive_time ", " 2 "],
     ]
