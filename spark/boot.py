@@ -13,9 +13,9 @@ from pathlib import Path
 
 import grpc
 from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_api_pb2_grpc, endpoints_pb2
+from apache_beam.runners.worker import sdk_worker_main
 from google.protobuf import json_format, text_format
 
-WORKER = "apache_beam.runners.worker.sdk_worker_main"
 PROVISION_SECONDS = 60
 
 
@@ -35,7 +35,7 @@ def descriptor(url: str) -> str:
 
 
 def main() -> None:
-    """Take the place of this process."""
+    """Be the worker: a process of its own would import Beam a second time, which is most of its start."""
     parser = argparse.ArgumentParser(prog="spark/boot", allow_abbrev=False)
     for name in ("id", "logging_endpoint", "artifact_endpoint", "provision_endpoint", "control_endpoint"):
         parser.add_argument(f"--{name}", default="")
@@ -55,7 +55,8 @@ def main() -> None:
     }
     if info.HasField("status_endpoint"):
         environment["STATUS_API_SERVICE_DESCRIPTOR"] = descriptor(info.status_endpoint.url)
-    os.execve(sys.executable, [sys.executable, "-m", WORKER], os.environ | environment)
+    os.environ.update(environment)
+    sdk_worker_main.main(sys.argv)
 
 
 if __name__ == "__main__":
