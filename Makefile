@@ -30,11 +30,12 @@ test-all: install
 # Wants a JDK 17 and Maven; keeps what it has until spark/pom.xml changes.
 spark: .spark/.fetched
 
-.spark/.fetched: spark/pom.xml
+.spark/.fetched: spark/pom.xml spark/class_path_jar.py
 	rm -rf .spark/jars .spark/new .spark/.fetched
 	mvn --batch-mode --quiet --file spark/pom.xml \
 	    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory=$(CURDIR)/.spark/new
 	mv .spark/new .spark/jars
+	$(PYTHON) spark/class_path_jar.py .spark/jars .spark/job-server.jar
 	touch $@
 
 test-spark: install spark

@@ -66,6 +66,8 @@ def console() -> NoReturn:
     whose release is current would end with a code that says it failed.
     """
     code = main()
+    if "pipeline.jobs.spark" in sys.modules:
+        sys.modules["pipeline.jobs.spark"].stop_servers()
     with suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()

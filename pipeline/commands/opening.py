@@ -19,7 +19,7 @@ from pipeline.completeness.ready import Wanted
 from pipeline.config import load
 from pipeline.errors import ConfigError, StageError
 from pipeline.jobs.context import Context, pipeline_options
-from pipeline.jobs.remote import reachable
+from pipeline.jobs.remote import reachable, rooted
 from pipeline.lease import lease
 from pipeline.log import log_format
 from pipeline.publish import publisher
@@ -46,7 +46,9 @@ def context(arguments: argparse.Namespace, beam_args: list[str]) -> Context:
     options = pipeline_options(beam_args)
     reachable(options, out=arguments.out, input=getattr(arguments, "input", None))
     FileSystems.set_options(options)
-    opened = Context(Workspace(folder(arguments.out)), config, beam_args)
+    if getattr(arguments, "input", None):
+        arguments.input = rooted(options, arguments.input)
+    opened = Context(Workspace(rooted(options, folder(arguments.out))), config, beam_args)
     opened.progress.as_json = log_format(getattr(arguments, "log_format", None)) == "json"
     opened.progress.log.run_id = opened.run_id
     return opened

@@ -22,10 +22,11 @@ from apache_beam.runners.runner import PipelineState, create_runner
 
 from pipeline import storage
 from pipeline.errors import AfterwordError, ConfigError
-from pipeline.jobs import remote, workers
+from pipeline.jobs import remote, spark, workers
 from pipeline.jobs.attempts import Attempt, attempt, identity, left_running
 from pipeline.jobs.endpoint import guarded, job_endpoint
 from pipeline.jobs.failures import failures
+from pipeline.jobs.remote import LOCAL_RUNNER
 from pipeline.monitoring import counted, largest
 from pipeline.options import Config
 from pipeline.progress import Progress
@@ -35,7 +36,6 @@ from pipeline.workspace import Workspace
 from schemas import COUNT, Record
 
 OPTIONS_FILE: Final = "options.json"
-LOCAL_RUNNER: Final = "FnApiRunner"
 _DOWNLOADERS: Final = frozenset({"directrunner", "switchingdirectrunner", "prismrunner"})
 
 
@@ -181,6 +181,7 @@ def pipeline_options(args: list[str]) -> PipelineOptions:
     if options.view_as(DirectOptions).direct_running_mode == "multi_threading":
         raise ConfigError("--direct_running_mode=multi_threading loses rows; use in_memory or multi_processing")
     remote.check(options)
+    spark.check(options)
     return options
 
 

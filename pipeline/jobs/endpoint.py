@@ -19,6 +19,7 @@ from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.runner import create_runner
 
 from pipeline.errors import AfterwordError, ConfigError
+from pipeline.jobs import spark
 
 # Seconds without an answer before a server counts as absent: a restart or a short break of the network ends sooner.
 START_SECONDS: Final = 5.0
@@ -30,15 +31,19 @@ _LOST: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.NOT_FOUND
 
 
 def job_endpoint(options: PipelineOptions) -> str | None:
-    """The `host:port` that jobs are sent to; None where the runner has none, or starts a server by itself.
+    """The `host:port` that jobs are sent to; None where the runner has none. A server of the runner's own is started.
 
     Raises
     ------
     ConfigError
         For an endpoint that is not `host:port`.
+    AfterwordError
+        If the runner's own server does not start.
     """
     endpoint = options.view_as(PortableOptions).job_endpoint
     runner = options.view_as(StandardOptions).runner
+    if spark.starts_server(options):
+        return spark.start_server(create_runner(runner), options)
     if not endpoint or endpoint == "embed" or not isinstance(create_runner(runner), PortableRunner):
         return None
     if not endpoint.rpartition(":")[2].isdecimal() or not endpoint.rpartition(":")[0]:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 from apache_beam.options.pipeline_options import (
@@ -29,7 +30,9 @@ from pipeline import storage
 from pipeline.errors import AfterwordError, ConfigError
 from pipeline.jobs.attempts import Attempt
 from pipeline.jobs.failures import cause
+from pipeline.warehouse.source import is_warehouse
 
+LOCAL_RUNNER: Final = "FnApiRunner"
 JOBS_FILE: Final = "jobs.json"
 _RUNNER: Final = "DataflowRunner"
 _WANTED: Final = ("project", "region", "temp_location")
@@ -74,6 +77,16 @@ def reachable(options: PipelineOptions, **paths: str | None) -> None:
             raise ConfigError(
                 f"--{name} {path}: Dataflow's workers do not see paths of this machine; give one of gs://"
             )
+
+
+def rooted(options: PipelineOptions, path: str) -> str:
+    """A path as workers find it: those of another runner are at work in folders of their own, so it is from the root.
+
+    On the local runner it stays as it was given, and messages name it so.
+    """
+    if options.view_as(StandardOptions).runner == LOCAL_RUNNER or not storage.is_local(path) or is_warehouse(path):
+        return path
+    return str(Path.cwd() / path)
 
 
 def name_job(options: PipelineOptions, stage: str, run_id: str, number: int, attempt: Attempt | None = None) -> None:
