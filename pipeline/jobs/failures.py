@@ -26,6 +26,10 @@ _OF_SYSTEM: Final = re.compile(
 _OF_SERVER: Final = re.compile(r"^Pipeline \S+ failed in state (\w+)")
 _RAISED: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception))\b", re.MULTILINE)
 
+# Where Beam's client repeats what a job server says, and a stack in it.
+_SERVER_LOG: Final = logging.getLogger()
+_STACK: Final = "\n\tat "
+
 # Beam's loggers that give a worker's traceback.
 _TELL: Final = ("apache_beam.runners.common", "apache_beam.runners.worker.sdk_worker")
 
@@ -44,6 +48,7 @@ def failures() -> Iterator[None]:
     loggers = [logging.getLogger(name) for name in _TELL]
     for logger in loggers:
         logger.addFilter(_unforeseen)
+    _SERVER_LOG.addFilter(_without_stack)
     try:
         yield
     except errors.AfterwordError as error:
@@ -56,6 +61,7 @@ def failures() -> Iterator[None]:
     finally:
         for logger in loggers:
             logger.removeFilter(_unforeseen)
+        _SERVER_LOG.removeFilter(_without_stack)
 
 
 def _of_server(text: str) -> errors.AfterwordError | None:
@@ -69,6 +75,11 @@ def _of_server(text: str) -> errors.AfterwordError | None:
         f"the job server ended the job in state {found[1]}{raised}: a worker was lost, or raised what was not "
         "foreseen; the server's log has it whole. The last release stays current; run the same again"
     )
+
+
+def _without_stack(record: logging.LogRecord) -> bool:
+    """Whether it is no stack of a job server: a hundred lines, which may quote a log, and stand in the server's own."""
+    return _STACK not in record.getMessage()
 
 
 def _unforeseen(record: logging.LogRecord) -> bool:

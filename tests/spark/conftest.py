@@ -1,46 +1,42 @@
-"""Beam's Spark job server, embedded Spark with two threads."""
+"""Beam's Spark job server on embedded Spark and on a standalone cluster, and the local runner's release beside them."""
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-
-
-def free_port() -> int:
-    """A port with two free ones after it, as far as can be told."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+from bench import spark_cluster
+from tests.spark.command import CALLS, run
 
 
 @pytest.fixture(scope="session")
-def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Beam's options that send a job to it; its workers are threads of the submitting process."""
-    if not (ROOT / ".spark" / "jars").is_dir():
+def jars() -> None:
+    if not spark_cluster.JARS.is_dir():
         pytest.skip(".spark/jars is absent: run make spark")
-    port, folder = free_port(), tmp_path_factory.mktemp("spark")
-    with (folder / "log").open("w") as log:
-        server = subprocess.Popen(
-            [ROOT / "spark" / "job-server", str(port), "local[2]"],
-            stdout=log,
-            stderr=log,
-            env=os.environ | {"SPARK_ARTIFACTS": str(folder / "artifacts")},
-        )
-    try:
-        until = time.monotonic() + 60
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            if server.poll() is not None or time.monotonic() > until:
-                pytest.fail(f"the job server did not start:\n{(folder / 'log').read_text()[-2000:]}")
-            time.sleep(0.2)
-        yield ["--runner=PortableRunner", f"--job_endpoint=127.0.0.1:{port}", "--environment_type=LOOPBACK"]
-    finally:
-        server.terminate()
-        server.wait(30)
+
+
+@pytest.fixture(scope="session")
+def job_server(jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """Beam's options that send a job to embedded Spark; its workers are threads of the submitting process."""
+    with spark_cluster.local(tmp_path_factory.mktemp("spark")) as spark:
+        yield spark.beam
+
+
+@pytest.fixture(scope="session")
+def cluster(jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[spark_cluster.Spark]:
+    """A master and two workers of one core; SDK workers are processes."""
+    with spark_cluster.standalone(tmp_path_factory.mktemp("cluster")) as spark:
+        yield spark
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Output of the main job on the real calls, on the local runner in memory. Not to be changed."""
+    if not CALLS.is_dir():
+        pytest.skip(f"{CALLS} is absent")
+    out = tmp_path_factory.mktemp("local") / "out"
+    code, said = run("--input", CALLS, "--format", "dstc", "--out", out)
+    assert code == 0, said
+    return out

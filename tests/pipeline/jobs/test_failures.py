@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 
 import apache_beam as beam
 import pytest
@@ -62,3 +63,11 @@ def test_a_job_servers_stack_is_told_in_a_line_by_its_kind_alone():
 def test_an_error_of_ours_in_a_job_servers_stack_is_still_ours():
     with pytest.raises(VerifyError, match=r"^x: gone$"), failures():
         raise RuntimeError("Pipeline j failed in state FAILED: java.X\npipeline.errors.VerifyError: x: gone\n\tat a")
+
+
+def test_a_job_servers_stack_is_not_repeated_and_its_other_words_are(caplog: pytest.LogCaptureFixture):
+    with failures():
+        logging.error("%s", "java.X: words of a user\n\tat org.apache")
+        logging.error("%s", "no executor yet")
+    logging.error("later\n\tat b")
+    assert [record.getMessage() for record in caplog.records] == ["no executor yet", "later\n\tat b"]

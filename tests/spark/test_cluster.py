@@ -1,0 +1,96 @@
+"""The main job on a standalone Spark cluster, whole, and with workers that are killed in mid-run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.spark_cluster import EXECUTOR, SDK_WORKER, Process, Spark
+from tests.spark.command import CALLS, ended, files, released, run, started
+
+pytestmark = pytest.mark.spark
+
+INPUT = ("--input", CALLS, "--format", "dstc")
+# Another release than that of the calls as they are.
+OTHERWISE = ("--set", "curate.min_users=3")
+# An SDK worker that has used more is past its start, and reads the calls.
+AT_WORK_SECONDS = 4.0
+
+
+@pytest.fixture(scope="module")
+def whole(cluster: Spark, local: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Output of the main job on the cluster; paths are given as seen from the folder of the command."""
+    folder = tmp_path_factory.mktemp("whole")
+    source = ("--input", os.path.relpath(CALLS, folder), "--format", "dstc")
+    code, said = run(*source, "--out", "out", beam=cluster.beam, cwd=folder)
+    assert code == 0, said
+    return folder / "out"
+
+
+@pytest.fixture
+def out(whole: Path, tmp_path: Path) -> Path:
+    """A copy of it, for a command to go on with."""
+    shutil.copytree(whole, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_real_calls_give_the_local_bytes(whole: Path, local: Path):
+    assert released(whole) == released(local)
+    assert (whole / "CURRENT").read_text() == (local / "CURRENT").read_text()
+
+
+def at_work(cluster: Spark) -> list[Process]:
+    """SDK workers in the midst of the calls; in stage ingest, whose one file is read by one of them."""
+    return [p for p in cluster.of(SDK_WORKER) if p.own_cpu > AT_WORK_SECONDS]
+
+
+def kill(found: Callable[[], list[Process]], command: subprocess.Popen[str]) -> Process:
+    """Kill the first that is found while a command runs."""
+    while not (victims := found()):
+        assert command.poll() is None, ended(command)
+        time.sleep(0.05)
+    os.kill(victims[0].pid, signal.SIGKILL)
+    return victims[0]
+
+
+def test_a_killed_sdk_worker_is_replaced_and_nothing_is_lost_or_doubled(cluster: Spark, out: Path):
+    wanted = files(out, "stages/ingest")
+    command = started("ingest", *INPUT, "--out", out, beam=cluster.beam)
+    kill(lambda: at_work(cluster), command)
+    code, said = ended(command)
+    assert code == 0, said
+    assert files(out, "stages/ingest") == wanted
+
+
+def test_where_every_worker_dies_the_run_fails_clean_and_the_same_again_outlives_a_killed_executor(
+    cluster: Spark, out: Path, local: Path, tmp_path: Path
+):
+    current, before = (out / "CURRENT").read_text(), released(out)
+    again = (*INPUT, "--out", out, *OTHERWISE)
+    command = started("run", *again, beam=cluster.beam)
+    while command.poll() is None:
+        for victim in at_work(cluster):
+            os.kill(victim.pid, signal.SIGKILL)
+        time.sleep(0.05)
+    code, said = ended(command)
+    assert code == 1, said
+    assert "a worker was lost" in said
+    assert "org.apache" not in said
+    assert ((out / "CURRENT").read_text(), released(out)) == (current, before)
+
+    command = started("run", *again, beam=cluster.beam)
+    kill(lambda: [p for p in cluster.of(EXECUTOR) if at_work(cluster)], command)
+    code, said = ended(command)
+    assert code == 0, said
+    assert (out / "CURRENT").read_text() != current
+    shutil.copytree(local, tmp_path / "local")
+    code, said = run("--from", "curate", "--out", tmp_path / "local", *OTHERWISE)
+    assert code == 0, said
+    assert released(out) == released(tmp_path / "local")
