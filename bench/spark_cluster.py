@@ -100,8 +100,8 @@ def standalone(folder: Path, workers: int = 2, memory: str = "2g", settings: tup
             pids.append(stack.enter_context(_process(folder / f"worker-{n}.log", command)))
         endpoint, pid = stack.enter_context(_job_server(folder, f"spark://127.0.0.1:{master}", list(settings)))
         environment = f'{{"command": "{ROOT / "spark" / "boot"}"}}'
-        process = ["--environment_type=PROCESS", f"--environment_config={environment}", "--environment_cache_millis=30000"]
-        yield Spark(endpoint, [*_portable(endpoint), *process], [*pids, pid])
+        beam = [*_portable(endpoint), "--environment_type=PROCESS", f"--environment_config={environment}"]
+        yield Spark(endpoint, [*beam, "--environment_cache_millis=30000"], [*pids, pid])
 
 
 def _portable(endpoint: str) -> list[str]:
@@ -121,7 +121,11 @@ def _job_server(folder: Path, master: str, settings: list[str]) -> Iterator[tupl
 def _process(log: Path, command: list[str]) -> Iterator[int]:
     """A program of `spark/`, stopped at the end; SDK workers run in this interpreter."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    ours = {"SPARK_ARTIFACTS": str(log.parent / "artifacts"), "AFTERWORD_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    ours = {
+        "SPARK_ARTIFACTS": str(log.parent / "artifacts"),
+        "AFTERWORD_PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT),
+    }
     program = [str(ROOT / "spark" / command[0]), *command[1:]]
     with log.open("w") as said:
         process = subprocess.Popen(program, stdout=said, stderr=said, env=os.environ | ours)

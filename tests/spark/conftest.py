@@ -18,10 +18,10 @@ def jars() -> None:
 
 
 @pytest.fixture(scope="session")
-def job_server(jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Beam's options that send a job to embedded Spark; its workers are threads of the submitting process."""
+def embedded(jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[spark_cluster.Spark]:
+    """Embedded Spark; its workers are threads of the submitting process."""
     with spark_cluster.local(tmp_path_factory.mktemp("spark")) as spark:
-        yield spark.beam
+        yield spark
 
 
 @pytest.fixture(scope="session")

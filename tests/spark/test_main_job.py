@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.spark_cluster import ROOT, processes
+from bench.spark_cluster import ROOT, Spark, processes
 from tests.spark.command import CALLS, released, run
 
 pytestmark = pytest.mark.spark
@@ -14,10 +14,8 @@ pytestmark = pytest.mark.spark
 TWO_PROCESSES = ["--runner=FnApiRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 
 
-def test_real_calls_give_the_same_bytes_on_spark_and_on_local_processes(
-    local: Path, job_server: list[str], tmp_path: Path
-):
-    for name, options in {"processes": TWO_PROCESSES, "spark": job_server}.items():
+def test_real_calls_give_the_same_bytes_on_spark_and_on_local_processes(local: Path, embedded: Spark, tmp_path: Path):
+    for name, options in {"processes": TWO_PROCESSES, "spark": embedded.beam}.items():
         code, said = run("--input", CALLS, "--format", "dstc", "--out", tmp_path / name, beam=options)
         assert code == 0, said
     wanted = released(local)
@@ -35,12 +33,16 @@ def no_rows(tmp_path: Path) -> Path:
     return source
 
 
-def test_17_no_input_rows_end_on_spark_as_on_the_local_runner(job_server: list[str], no_rows: Path, tmp_path: Path):
+@pytest.mark.parametrize("runner", ["processes", "embedded", "cluster"])
+def test_17_no_input_rows_end_on_spark_as_on_the_local_runner(
+    runner: str, no_rows: Path, tmp_path: Path, request: pytest.FixtureRequest
+):
+    beam = TWO_PROCESSES if runner == "processes" else request.getfixturevalue(runner).beam
     arguments = ("--input", no_rows, "--format", "canonical", "--out")
     code, said = run(*arguments, tmp_path / "local")
     assert code == 3, said
-    assert run(*arguments, tmp_path / "spark", beam=job_server)[0] == code
-    assert released(tmp_path / "spark") == released(tmp_path / "local") == {}
+    assert run(*arguments, tmp_path / "there", beam=beam)[0] == code
+    assert released(tmp_path / "there") == released(tmp_path / "local") == {}
 
 
 def test_beams_own_spark_runner_starts_the_jar_and_leaves_no_server_behind(jars: None, no_rows: Path, tmp_path: Path):
