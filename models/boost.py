@@ -38,8 +38,8 @@ PARAMETERS: Final[dict[str, Any]] = {
     "bagging_freq": 1,
     "lambda_l2": 5.0,
     "max_bin": 127,
-    # Byte-identical models: LightGBM's own conditions for it. By columns, as a tree asks half of them: by rows the trees
-    # are the same, for half as much CPU again.
+    # Byte-identical models: LightGBM's own conditions for it. By columns, as a tree asks half of them; by rows the same
+    # trees take half as much CPU again.
     "deterministic": True,
     "force_col_wise": True,
     "verbosity": -1,

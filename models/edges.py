@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from features.hashing import strings
 from features.interpretation import list_offsets
@@ -74,9 +75,23 @@ def _meanings(interpretations: pa.Array | pa.ChunkedArray, following: I64) -> np
     has = np.flatnonzero(following >= 0)
     rows, inverse = np.unique(following[has], return_inverse=True)
     leads = lists.flatten().take(pa.array(list_offsets(lists)[rows]))
+    texts = _texts(leads).dictionary_encode()
+    # Few are distinct, and each becomes JSON once.
+    _, first, which = np.unique(texts.indices.to_numpy(), return_index=True, return_inverse=True)
+    told = np.array([_json(lead) for lead in leads.take(pa.array(first)).to_pylist()], dtype=object)
     out = np.full(len(following), None, dtype=object)
-    out[has] = np.array([_json(lead) for lead in leads.to_pylist()], dtype=object)[inverse]
+    out[has] = told[which[inverse]]
     return out
+
+
+def _texts(interpretations: pa.StructArray) -> pa.StringArray:
+    """Domain, intent and slots of each, apart where any of them differs; not the score and the spans."""
+    slots = interpretations.field("slots")
+    entries = slots.flatten()
+    pairs = pc.binary_join_element_wise(*(entries.field(f).fill_null("\x00") for f in ("name", "value")), "\x1e")
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(list_offsets(slots), pa.int32()), pairs), "\x1d")
+    head = (interpretations.field(f).fill_null("\x00") for f in ("domain", "intent"))
+    return pc.binary_join_element_wise(*head, joined, "\x1f")
 
 
 def _json(interpretation: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ from pipeline.gold import GoldFiles, merged, of_folder
 from pipeline.jobs.beside import under_names_now
 from pipeline.jobs.context import Context, numbers
 from pipeline.jobs.gold_files import tell_unknown
-from pipeline.transforms.chain import CountEdges, KnownEdges
+from pipeline.transforms.chain import PARTS, CountEdges, KnownEdges
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
 from pipeline.transforms.write import write_bucket
 from pipeline.workspace import Workspace
@@ -160,6 +160,7 @@ def _chain(context: Context, rows: pa.Table, gold: pa.Table) -> Chain:
     workspace, config = context.workspace, context.config
     path = storage.join(workspace.stage("train"), EDGES_FILE)
     before = certified_from(rows, wrong_gold(rows, gold), config.train.certify_share)
+    buckets = workspace.buckets("signals", "signals")
     count = CountEdges(
         workspace.table("ingest", "turns"),
         workspace.table("signals", "signals"),
@@ -169,10 +170,11 @@ def _chain(context: Context, rows: pa.Table, gold: pa.Table) -> Chain:
         config.train.folds,
         None if before is None else before.to_pydatetime(),
         context.threads,
+        min(PARTS, max(1, len(buckets))),
     )
 
     def build(pipeline: beam.Pipeline) -> None:
-        parts = numbers(pipeline, workspace.buckets("signals", "signals")) | "Edges" >> beam.ParDo(count)
+        parts = numbers(pipeline, buckets) | "Edges" >> beam.ParDo(count)
         edges = parts | "Known" >> KnownEdges(config.chain.min_users)
         write = beam.Map(lambda table: storage.write_record(path, table, EDGE)).with_output_types(type(None))
         _ = edges | "WriteEdges" >> write

@@ -25,7 +25,7 @@ from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path
 from schemas import TURN
 
-# Parts that the edges are summed in, by hash of their start: what one worker holds of a large log.
+# Parts of a large log's edges: what one worker holds. Of a small log each bucket makes one, as a part has its own cost.
 PARTS: Final = 64
 # Of the candidates only what a turn was taken for is wanted; the rest is most of the file.
 _CANDIDATES: Final = tuple(f"candidates.list.element.{name}" for name in ("candidate_id", "offset"))
@@ -51,6 +51,8 @@ class CountEdges(SideBySide):
     before : datetime, optional
         Sessions that start from then on are kept for the proof of the thresholds, and not counted.
     threads : int
+    parts : int
+        Parts that the edges are summed in, by hash of their start.
     """
 
     def __init__(
@@ -63,9 +65,10 @@ class CountEdges(SideBySide):
         folds: int,
         before: datetime | None = None,
         threads: int = 1,
+        parts: int = PARTS,
     ) -> None:
         super().__init__(threads)
-        self._turns, self._signals = turns, signals
+        self._turns, self._signals, self._in = turns, signals, parts
         self._language, self._by_locale = language, by_locale
         self._gap, self._folds, self._before = gap, folds, before
 
@@ -77,7 +80,7 @@ class CountEdges(SideBySide):
         spoken = languages(turns["locale"], self._language, self._by_locale)
         edges = edges_of(table, reading, turns["interpretations"], counted, spoken, self._folds, self._gap)
         tally.add(table.num_rows)
-        return list(_parts(edges))
+        return list(_parts(edges, self._in))
 
     def _early(self, table: pa.Table) -> npt.NDArray[np.bool_]:
         if self._before is None:
@@ -96,10 +99,10 @@ def _read(path: str) -> tuple[pa.Table, I64]:
     return table, leading(ids, offset, list_offsets(lists))
 
 
-def _parts(edges: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+def _parts(edges: pa.Table, parts: int) -> Iterator[tuple[int, pa.Table]]:
     """Edges by part: all of a start are in one."""
     start = mix(edges["words"].fill_null(0).to_numpy(), edges["reading"].to_numpy())
-    return split(edges, (start.view(np.uint64) % np.uint64(PARTS)).astype(np.int64))
+    return split(edges, (start.view(np.uint64) % np.uint64(parts)).astype(np.int64))
 
 
 class KnownEdges(beam.PTransform):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
@@ -19,7 +20,7 @@ from pipeline.readers.stream import HashingStream, Salvage, decompress, open_sto
 from pipeline.transforms.admit import Admission
 from pipeline.transforms.check import check
 from pipeline.transforms.counts import counts
-from pipeline.transforms.threads import InThreads
+from pipeline.transforms.threads import Threaded, at_end
 from schemas import DEAD_LETTER, INPUT, TURN, Reason
 from schemas import GOLD as LABELS
 
@@ -32,7 +33,7 @@ TAGS = (TURNS, GOLD, DEAD, INPUTS, COUNTS, REDACTIONS, RENAMED)
 
 
 @beam.typehints.with_output_types(pa.Table, **dict.fromkeys(TAGS, pa.Table))
-class ReadFiles(beam.DoFn):
+class ReadFiles(Threaded):
     """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters`, `inputs`, `counts`, `redactions`, `renamed`.
 
     A file that cannot be read becomes one dead letter at the position reached; what was read before it stays. The
@@ -49,7 +50,8 @@ class ReadFiles(beam.DoFn):
         admission: Admission | None = None,
         tombstones: TombstoneFiles | None = None,
     ) -> None:
-        self._format, self._zone, self._threads = format, zone, threads
+        super().__init__(threads)
+        self._format, self._zone = format, zone
         self._privacy = privacy or PrivacyOptions()
         self._admission, self._files = admission or Admission(), tombstones
 
@@ -64,14 +66,11 @@ class ReadFiles(beam.DoFn):
         path, uri = file
         records = replaced = 0
         batches = _Batches(self._reader, path, uri)
-        # Batches are checked while the next ones are read.
-        with InThreads(self._threads) as calls:
-            for batch in batches:
-                records += batch.records
-                replaced += batch.replaced
-                for checked in calls.call(self._checked, batch):
-                    yield from checked
-            for checked in calls.rest():
+        # Batches are checked while the next ones are read, of the next file too.
+        for batch in batches:
+            records += batch.records
+            replaced += batch.replaced
+            for checked in self._calls.call(self._checked, batch):
                 yield from checked
         if batches.error is not None:
             detail = f"{uri}: stopped after {records} records ({_cause(batches.error)})"
@@ -83,6 +82,11 @@ class ReadFiles(beam.DoFn):
         stored_bytes, sha256 = _stored(batches.stored)
         row = {"uri": uri, "bytes": stored_bytes, "sha256": sha256, "records": records, "replaced": replaced}
         yield TaggedOutput(INPUTS, pa.Table.from_pylist([row], schema=INPUT.schema))
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """What is still being checked."""
+        for checked in self._calls.rest():
+            yield from map(at_end, checked)
 
     def _checked(self, batch: readers.Batch) -> list[TaggedOutput]:
         turns, refused = check(batch.turns, self._zone or self._reader.zone)

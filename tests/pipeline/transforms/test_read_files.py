@@ -25,9 +25,12 @@ def read(path: Path, format: str = "canonical", threads: int = 1) -> dict[str, p
     """What a file gives, by tag."""
     files = ReadFiles(format, None, threads)
     files.setup()
+    files.start_bundle()
     out: dict[str, list[pa.Table]] = {"turns": [TURN.empty()], "dead_letters": [DEAD_LETTER.empty()], "inputs": []}
     for element in files.process((str(path), path.name)):
         out.setdefault(element.tag, []).append(element.value)
+    for element in files.finish_bundle():
+        out.setdefault(element.tag, []).append(element.value.value)
     return {tag: pa.concat_tables(tables) for tag, tables in out.items() if tables}
 
 
