@@ -18,6 +18,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from features.hashing import strings
 from features.said import READS
 from models.fitted import Models
 from models.judge import TURN_READS, judge
@@ -40,7 +41,7 @@ def parts(out: Path) -> list[tuple[pa.Table, pa.Table]]:
     for turns, signals in zip(
         tables(stages / "ingest" / "turns", columns), tables(stages / "signals" / "signals"), strict=True
     ):
-        for start, length in pieces(signals["session_id"]):
+        for start, length in pieces(strings(signals["session_id"])):
             found.append(tuple(t.slice(start, length).combine_chunks() for t in (turns, signals)))
     return found
 

@@ -106,7 +106,7 @@ def signals(turns: pa.Table, options: SignalOptions | None = None) -> pa.Table:
     Parameters
     ----------
     turns : pyarrow.Table
-        Turn rows, at least the columns of `READS`, sorted (`features.timeline.sort`), whole subjects only.
+        Turn rows, at least the columns of `READS`, sorted (`features.timeline.sort`), whole sessions only.
     options : SignalOptions, optional
         Defaults as documented there.
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import apache_beam as beam
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import strings
 from features.said import READS as READS_SAID
 from features.signals import READS, SignalOptions, signals
+from features.timeline import timeline
 from models.fitted import Models
 from models.judge import TURN_READS, judge
 from models.review import Reviews
@@ -31,22 +33,21 @@ PROFILE: Final = "profile"
 PIECE_ROWS: Final = 25_000
 
 
-def pieces(owner: pa.ChunkedArray, rows: int = PIECE_ROWS) -> Iterator[tuple[int, int]]:
-    """Cut rows into (start, length) pieces of about `rows`, never through an owner's run of rows.
+def pieces(session: npt.NDArray[Any], rows: int = PIECE_ROWS) -> Iterator[tuple[int, int]]:
+    """Cut rows into (start, length) pieces of about `rows`, never through a session; no kernel looks beyond one.
 
     Parameters
     ----------
-    owner : pyarrow.StringArray
-        Whose row it is (a subject or a session); an owner's rows stand together.
+    session : numpy.ndarray, shape (n,)
+        Number or id of each row's session; its rows stand together.
     rows : int
-        A piece is closed by the first change of owner after so many rows.
+        A piece is closed by the first change of session after so many rows.
     """
-    names = strings(owner)
-    changes = np.flatnonzero(names[1:] != names[:-1]) + 1
+    changes = np.flatnonzero(session[1:] != session[:-1]) + 1
     start = 0
-    while start < len(names):
+    while start < len(session):
         later = np.searchsorted(changes, start + rows)
-        end = int(changes[later]) if later < len(changes) else len(names)
+        end = int(changes[later]) if later < len(changes) else len(session)
         yield start, end - start
         start = end
 
@@ -63,7 +64,8 @@ class ComputeSignals(SideBySide):
         """One bucket."""
         turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, list(READS))
         done = []
-        for start, length in pieces(turns["subject_id"]):
+        line = timeline(turns, self._options.session_gap, self._options.session_cap)
+        for start, length in pieces(line.session):
             done.append(signals(turns.slice(start, length).combine_chunks(), self._options))
             tally.add(length)
         table = pa.concat_tables(done)
@@ -111,7 +113,7 @@ class JudgeTurns(SideBySide):
         turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, columns)
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
         done = []
-        for start, length in pieces(table["session_id"]):
+        for start, length in pieces(strings(table["session_id"])):
             part = (t.slice(start, length).combine_chunks() for t in (turns, table))
             done.append(judge(*part, self._models, self._reviews))
             tally.add(length)

@@ -9,8 +9,8 @@ from build import column, interpretation, turns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from features.signals import signals
-from features.timeline import sort
+from features.signals import SignalOptions, signals
+from features.timeline import sort, timeline
 from schemas import SIGNALS
 
 ROW = st.fixed_dictionaries(
@@ -45,6 +45,17 @@ def test_a_subjects_signals_do_not_depend_on_other_subjects(log, names):
     first, second = by_id(together), by_id(moved)
     for turn_id, row in first.items():
         assert second[turn_id] | {"subject_id": row["subject_id"]} == row
+
+
+@settings(RELAXED, max_examples=15)
+@given(LOG, st.integers(1, 3))
+def test_a_session_alone_has_the_same_signals(log, cap):
+    """So a user of very many turns is worked on in pieces, cut between sessions and where the cap cuts one."""
+    table, options = sort(turns(*log)), SignalOptions(session_cap=cap)
+    together = signals(table, options)
+    session = timeline(table, session_cap=cap).session
+    alone = [signals(table.filter(pa.array(session == k)), options) for k in range(len(set(session.tolist())))]
+    assert pa.concat_tables([SIGNALS.empty(), *alone]).equals(together)
 
 
 @RELAXED
