@@ -7,7 +7,8 @@ OUT    ?= out/quality.json
 STAMP   = $(VENV)/.installed
 
 .PHONY: demo docs install test test-all lint types lock golden bench-quality bench-loop bench-ablation bench-audit bench-memory \
-        bench-speed bench-dedup bench-privacy bench-cost bench-spark crash clean airflow test-airflow lock-airflow spark test-spark
+        bench-speed bench-scale bench-dedup bench-privacy bench-cost bench-spark crash clean airflow test-airflow lock-airflow spark \
+        test-spark
 
 # Two commands are enough to see it: `make demo`, `make test`.
 demo: install
@@ -116,6 +117,9 @@ bench-cost: install
 bench-spark: OUT = out/spark.json
 bench-spark: install spark
 	$(BIN)/python -m bench.spark --out $(OUT)
+
+bench-scale: install
+	$(BIN)/python -m bench.scale --out out/scale.json
 
 bench-dedup: install
 	$(BIN)/python -m bench.near_duplicates --data $(DATA) --out out/near_duplicates.json

@@ -149,9 +149,12 @@ def sizes(folder: str, pattern: str = "**") -> dict[str, int]:
 def encode(table: pa.Table) -> bytes:
     """A table as Parquet: zstd, page index, no metadata that varies; the same bytes for the same table."""
     sink = io.BytesIO()
-    bare = table.replace_schema_metadata(None).combine_chunks()
+    bare = table.replace_schema_metadata(None)
     rows = max(1, bare.num_rows * ROW_GROUP_BYTES // max(content_bytes(bare), 1))
-    pq.write_table(bare, sink, compression="zstd", row_group_size=rows, write_page_index=True, store_schema=False)
+    with pq.ParquetWriter(sink, bare.schema, compression="zstd", write_page_index=True, store_schema=False) as writer:
+        # A group at a time, as chunks are put together in a copy; a table of no rows has a group too.
+        for start in range(0, max(bare.num_rows, 1), rows):
+            writer.write_table(bare.slice(start, rows).combine_chunks(), row_group_size=rows)
     return sink.getvalue()
 
 
