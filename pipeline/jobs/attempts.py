@@ -9,6 +9,7 @@ other command clears the stage and begins an attempt of its own, but not under a
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ from pipeline.errors import StageError
 
 FILE: Final = "attempt.json"
 _DONE: Final = "JOB_STATE_DONE"
+_CANCELLING: Final = "JOB_STATE_CANCELLING"
+# Seconds that Dataflow may take to end a cancelled job's workers, and between two looks.
+_CANCEL_SECONDS: Final = 900.0
+_PAUSE: Final = 5.0
 # A job in any other state writes nothing more.
 _ACTIVE: Final = frozenset(
     f"JOB_STATE_{state}"
@@ -107,7 +112,7 @@ def attempt(folder: str, same: str, whole: bool, options: PipelineOptions) -> At
     if not storage.exists(path):
         return new
     held = json.loads(storage.read_bytes(path))
-    found = [job for name in held["jobs"] if (job := newest(name, options)) is not None]
+    found = [job for name in held["jobs"] if (job := _settled(name, options)) is not None]
     states = [job.current_state.name for job in found]
     usable = found and all(state == _DONE or state in _ACTIVE for state in states)
     if usable and held["identity"] == same and not whole:
@@ -120,6 +125,16 @@ def attempt(folder: str, same: str, whole: bool, options: PipelineOptions) -> At
                 f"or cancel it (gcloud dataflow jobs cancel {job.id} --region {region}), then run the same again"
             )
     return new
+
+
+def _settled(name: str, options: PipelineOptions) -> Any | None:
+    """The newest job of a name; of one that was cancelled, as a stopped command does it, once that has taken effect."""
+    until = time.monotonic() + _CANCEL_SECONDS
+    job = newest(name, options)
+    while job is not None and job.current_state.name == _CANCELLING and time.monotonic() < until:
+        time.sleep(_PAUSE)
+        job = newest(name, options)
+    return job
 
 
 def newest(name: str, options: PipelineOptions) -> Any | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 
 import pytest
-from runs import events, run, states
+from runs import events, release_of, run, states
 
 pytestmark = pytest.mark.airflow
 DONE = dict.fromkeys(["ingest", "signals", "train", "promote"], "success")
@@ -37,4 +38,10 @@ def test_a_week_gives_models_which_the_daily_runs_are_told_to_use_but_never_thos
     assert states(run("afterword_weekly", "2026-03-01", done="ingest|signals|train")) == DONE
     assert Variable.get("afterword_models") == str(models)
     assert [told["promoted"] for told in events("afterword_models")] == [True, False]
+
+    # The next day is judged by what the event named.
+    assert set(states(run("afterword_daily", "2026-03-03")).values()) == {"success"}
+    identity = json.loads((release_of(out, "2026-03-03") / "manifest.json").read_text())["identity"]
+    assert identity["models"]["file"] == events("afterword_models")[0]["sha256"]
+    assert identity["config"]["models"]["file"] is not None
     Variable.delete("afterword_models")

@@ -19,7 +19,7 @@ from on_dataflow import cloud, options, upload
 from synthetic import SETTINGS, afterword, tree
 
 from pipeline import storage
-from pipeline.jobs import remote
+from pipeline.jobs import attempts, remote
 
 ROOT = Path(__file__).parents[3]
 # The fake answers at once; Beam's runner looks every 5 seconds.
@@ -110,6 +110,20 @@ def test_a_job_that_failed_meanwhile_is_sent_anew(
     service.states["2026-03-01-0"] = "JOB_STATE_FAILED"
     service.held = None
     assert afterword(*words(*away)) == 0
+    assert len({job["name"] for job in service.jobs}) == 2 and made(bucket) == wanted(released)
+
+
+def test_a_job_that_is_being_cancelled_ends_before_the_stage_is_begun_anew(
+    away: tuple[str, Service], released: Path, monkeypatch: pytest.MonkeyPatch
+):
+    bucket, service = away
+    killed(away, monkeypatch)
+    service.states["2026-03-01-0"] = "JOB_STATE_CANCELLING"
+    monkeypatch.setattr(attempts, "_PAUSE", 0.05)
+    threading.Timer(1.0, service.states.update, [{"2026-03-01-0": "JOB_STATE_CANCELLED"}]).start()
+    service.held = None
+    assert afterword(*words(*away)) == 0
+    assert service.states["2026-03-01-0"] == "JOB_STATE_CANCELLED"
     assert len({job["name"] for job in service.jobs}) == 2 and made(bucket) == wanted(released)
 
 

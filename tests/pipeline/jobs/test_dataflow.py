@@ -114,6 +114,17 @@ def test_a_command_that_is_stopped_cancels_its_job(log: Path, monkeypatch):
         assert service.asked_for == [(next(iter(service.states)), JobState.JOB_STATE_CANCELLED)]
 
 
+@pytest.mark.parametrize("data", [b"", b"\n{bad\n"])
+def test_17_no_input_rows_on_dataflow_are_refused_and_nothing_is_released(data: bytes, capsys):
+    with cloud() as (bucket, service):
+        storage.write_bytes(f"{bucket}/log/a.jsonl", data)
+        assert run(bucket, service) == 3
+        assert "the input holds no usable turn: 1 file(s)" in capsys.readouterr().err
+        left = storage.sizes(f"{bucket}/out")
+    assert [job["labels"]["afterword_stage"] for job in service.jobs] == ["ingest"]
+    assert not [path for path in left if "/releases/" in path or path.endswith(("CURRENT", "stage.json"))]
+
+
 def test_a_template_is_written_and_the_stage_is_not_taken_for_done(released: Path, tmp_path: Path, monkeypatch):
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     out = tmp_path / "out"
