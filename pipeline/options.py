@@ -42,9 +42,9 @@ class IngestOptions:
     take_over : bool
         Whether anything is taken over. False begins a row here: what a release before left open is given up.
     lateness : float
-        Seconds after its last turn for which a session is kept in the release, so that late events find it. A day: what
-        comes with the next day's log is mostly of the day before. 0 = no session is kept, and late events are judged
-        by themselves.
+        Late events of up to so many seconds before the interval's end still find their session, which is kept in the
+        release for that. A day: what comes with the next day's log is mostly of the day before. 0 = no session is kept,
+        and late events are judged by themselves.
     """
 
     timezone: str | None = None

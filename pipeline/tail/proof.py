@@ -67,8 +67,8 @@ def prove_tail(manifest: Mapping[str, Any], read: Reader, behind: pa.Array) -> s
 def _prove_file(manifest: Mapping[str, Any], path: str, kind: str, read: Reader) -> pa.Array:
     """Each session in a file is what the file's name says; gives the turns' ids. A subject lies in one file."""
     turns = sort(read(path).select(_READS))
-    taken = pa.repeat(NOBODY if kind == OPEN else "judged", turns.num_rows)
-    parts = divide(turns.append_column(TAKEN, taken), turns.slice(0, 0), interval_of(manifest["identity"]["config"]))
+    turns = turns.append_column(TAKEN, pa.repeat(NOBODY if kind == OPEN else "judged", turns.num_rows))
+    parts = divide(turns, turns.slice(0, 0), interval_of(manifest["identity"]["config"]))
     wrong = np.flatnonzero(~(parts.open if kind == OPEN else parts.recent))
     if len(wrong):
         row = turns.slice(wrong[0], 1).to_pylist()[0]

@@ -36,7 +36,7 @@ class Interval:
     session_cap : int
         Turns.
     lateness : float
-        Seconds that a session is kept after its last turn, for late events.
+        Seconds: a turn of no longer before the end, that comes late, still finds its session.
     """
 
     start: int
@@ -111,7 +111,9 @@ def divide(turns: pa.Table, lost: pa.Table, interval: Interval) -> Division:
     left, beyond = interval.end - time[last], time[first] - interval.end > interval.end - interval.start
     is_full = last - first + 1 >= interval.session_cap
     is_open = (left <= interval.session_gap * 1e6) & ~is_full & ~beyond
-    is_kept = (left <= interval.lateness * 1e6) & ~is_open & ~beyond
+    # A late turn may come a whole gap after the session's last.
+    may_come = (left <= (interval.lateness + interval.session_gap) * 1e6) & (interval.lateness > 0)
+    is_kept = may_come & ~is_open & ~beyond
     touched = _touched(turns, lost, interval)
     is_before = ~_changed(turns, ~was_judged | touched, last, interval) & ~is_open
     is_alone = np.bincount(number, weights=~read_now) == 0

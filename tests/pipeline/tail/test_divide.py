@@ -67,11 +67,12 @@ def test_turns_of_the_next_interval_wait_for_it_and_those_of_no_time_do_not():
 
 
 def test_what_was_judged_and_is_as_it_was_is_not_judged_again_and_is_kept_while_late_events_may_come():
-    within, over = at(-3_600, OLD, "a"), at(-3_600.000001, OLD, "b")
+    # An hour, and the gap that a turn of then may keep from the session's last.
+    within, over = at(-3_900, OLD, "a"), at(-3_900.000001, OLD, "b")
     got = of([within, over])
     assert got.before.tolist() == [True, True] and not got.judged.any()
     assert got.recent.tolist() == [True, False]
-    assert of([at(-3_600)]).recent.tolist() == [True] and of([at(-3_601)]).recent.tolist() == [False]
+    assert of([at(-3_900)]).recent.tolist() == [True] and of([at(-3_901)]).recent.tolist() == [False]
     # Open sessions are kept as such.
     assert of([at(-10)]).recent.tolist() == [False]
     assert not of([at(-3_000)], interval=replace(DAY, lateness=0.0)).recent.any()
