@@ -127,7 +127,7 @@ def test_a_turn_that_too_few_users_support(released: Path, told: Any, text: Any)
     assert found["same_words"]["for"] == 1 < found["release"]["config"]["curate"]["min_users"]
     assert found["became"]["example"] is None and found["became"]["places"] == []
     said = text(released, found["id"])
-    assert "below_support: its label has 1 user, 2 are wanted" in " ".join(said.split())
+    assert "said by too few users (below_support): its label has 1 user, 2 are wanted" in " ".join(said.split())
 
 
 def test_a_turn_whose_user_allows_no_learning(released: Path, told: Any):

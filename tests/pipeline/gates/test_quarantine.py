@@ -189,7 +189,7 @@ def test_explain_says_that_a_turns_example_was_withheld(two_days: Path, explaine
         assert became["outcome"] == "quarantined" and became["places"] == []
         assert became["quarantine"]["domain"] == "music" and became["example"]["example_id"] == held["example_id"]
         assert became["carried"] == (held["example_id"] if held["example_id"] in stands else None)
-        assert "in no example of the release (quarantined)" in said and "its example was withheld" in said
+        assert "in no example of the release (of a quarantined domain)" in said and "its example was withheld" in said
         assert ("In its place stands the example of the same id" in said) == (became["carried"] is not None)
         assert [v["outcome"] for v in told["same_words"]["labels"] if v["this"]] == ["quarantined"]
 
