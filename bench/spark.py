@@ -115,14 +115,17 @@ def measure(folder: Path, turns: tuple[int, int]) -> dict[str, Any]:
         watched([*AFTERWORD, "simulate", "--out", str(logs[n]), "--turns", str(n), "--form", "parquet"])
     figures: dict[str, Any] = {}
     for name, engine in ENGINES.items():
+        (folder / name).mkdir()
         with engine(folder / name) as spark:
             if spark:
                 warm = ["ingest", "--input", str(logs[WARM_UP] / "logs"), "--format", "canonical"]
                 watched([*AFTERWORD, *warm, "--out", str(folder / "warm"), "--", *spark.beam])
-            costs = [one(logs[n], folder / f"{name}-{n}", spark) for n in turns]
-        for n, cost in zip(turns, costs, strict=True):
-            figures[f"{name}.{n}"] = asdict(cost) | {"load": machine()["machine.load"]}
-            print(f"{name:<12}{n:>10,} turns{cost.seconds:>9.1f} s{cost.cpu:>9.1f} s of CPU{cost.peak >> 20:>8,} MiB")
+            costs = []
+            for n in turns:
+                costs.append(cost := one(logs[n], folder / f"{name}-{n}", spark))
+                figures[f"{name}.{n}"] = asdict(cost) | {"load": machine()["machine.load"]}
+                held = f"{cost.seconds:>9.1f} s{cost.cpu:>9.1f} s of CPU{cost.peak >> 20:>8,} MiB"
+                print(f"{name:<12}{n:>10,} turns{held}", flush=True)
         figures[name] = told(*costs, turns)
     return figures
 

@@ -51,6 +51,12 @@ def at_work(cluster: Spark) -> list[Process]:
     return [p for p in cluster.of(SDK_WORKER) if p.own_cpu > AT_WORK_SECONDS]
 
 
+def executors_at_work(cluster: Spark) -> list[Process]:
+    """Their executors: a worker is a child of its own."""
+    parents = {worker.parent for worker in at_work(cluster)}
+    return [p for p in cluster.of(EXECUTOR) if p.pid in parents]
+
+
 def kill(found: Callable[[], list[Process]], command: subprocess.Popen[str]) -> Process:
     """Kill the first that is found while a command runs."""
     while not (victims := found()):
@@ -86,7 +92,7 @@ def test_where_every_worker_dies_the_run_fails_clean_and_the_same_again_outlives
     assert ((out / "CURRENT").read_text(), released(out)) == (current, before)
 
     command = started("run", *again, beam=cluster.beam)
-    kill(lambda: [p for p in cluster.of(EXECUTOR) if at_work(cluster)], command)
+    kill(lambda: executors_at_work(cluster), command)
     code, said = ended(command)
     assert code == 0, said
     assert (out / "CURRENT").read_text() != current
