@@ -12,12 +12,14 @@ from pipeline import storage
 from pipeline.checks import parse_time
 from pipeline.errors import StageError
 from pipeline.jobs.context import OPTIONS_FILE, Context
+from pipeline.options import Config
 
 
 def belongs(context: Context) -> None:
     """Check that stage ingest was run for this release.
 
-    A log that was read without an interval may be released under any.
+    A log that was read without an interval may be released under any. Options of stage ingest need not be said again:
+    those that are not given now count as they were.
 
     Raises
     ------
@@ -35,8 +37,12 @@ def belongs(context: Context) -> None:
             f"{folder}: the log was read for {_named(read_for)}, and a release of {_named(asked)} is asked for; run "
             "from ingest, or give release.interval_start and interval_end as they were"
         )
-    now = context.config.resolved()
-    changed = [key for section, values in facts["config"].items() for key in _changed(section, values, now[section])]
+    now, unsaid = context.config.resolved(), Config().resolved()
+    changed = [
+        key
+        for section, values in facts["config"].items()
+        for key in _changed(section, values, now[section], unsaid[section])
+    ]
     if changed:
         raise StageError(
             f"{folder}: the log was read with {', '.join(changed)}; run from ingest, or give the options as they were"
@@ -51,7 +57,7 @@ def _named(interval: tuple[str | None, str | None]) -> str:
     return "no interval" if interval == (None, None) else f"{interval[0]} to {interval[1]}"
 
 
-def _changed(section: str, held: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Options with the value that they had and the one that they have; as JSON, in which they were kept."""
-    pairs = {key: (json.dumps(held.get(key)), json.dumps(now.get(key))) for key in sorted(held.keys() | now.keys())}
-    return [f"{section}.{key} = {old}, not {new}" for key, (old, new) in pairs.items() if old != new]
+def _changed(section: str, held: dict[str, Any], now: dict[str, Any], unsaid: dict[str, Any]) -> list[str]:
+    """Options that are given now, with the value that they had and the one that they have; as JSON, which kept them."""
+    values = {key: [json.dumps(each.get(key)) for each in (held, now, unsaid)] for key in sorted(now)}
+    return [f"{section}.{key} = {old}, not {new}" for key, (old, new, none) in values.items() if new not in (old, none)]

@@ -100,8 +100,8 @@ def _prove_files(context: Context, first: str) -> None:
     """Read the files that options name before hours of work, as an error in them ends it."""
     options, beside = context.config.curate, read_beside(context.config)
     if first != "ingest":
-        belongs(context)
         _unchanged(context, beside, first)
+        belongs(context)
     if options.training_set and STAGES.index(first) <= STAGES.index("curate"):
         read_training_set(options.training_set)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic import SETTINGS, afterword, copy
+from synthetic import SETTINGS, afterword, copy, write_log
 
 DAY = ("2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z")
 SAME_DAY = ("2026-03-01T01:00:00+01:00", "2026-03-01T19:00:00-05:00")
@@ -56,3 +56,14 @@ def test_a_log_that_was_read_otherwise_is_not_released(released: Path, tmp_path:
     assert afterword("release", *SETTINGS[2:], "--timezone", "Europe/Rome", "--out", out) == 7
     said = capsys.readouterr().err.splitlines()[-1]
     assert 'the log was read with ingest.timezone = null, not "Europe/Rome"; run from ingest' in said
+
+
+def test_options_of_ingest_need_not_be_said_again(released: Path, tmp_path: Path):
+    out = copy(released, tmp_path / "out")
+    again = ("ingest", "--input", tmp_path / "log", *SETTINGS, "--timezone", "Europe/Rome", "--out", out)
+    (tmp_path / "log").mkdir()
+    write_log(tmp_path / "log")
+    assert afterword(*again) == 0
+    assert afterword("run", "--from", "signals", *SETTINGS[2:], "--out", out) == 0
+    held = json.loads((out / "releases" / (out / "CURRENT").read_text().strip() / "manifest.json").read_text())
+    assert held["identity"]["config"]["ingest"]["timezone"] == "Europe/Rome"
