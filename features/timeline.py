@@ -110,17 +110,40 @@ def timeline(
     if n == 0:
         empty = np.zeros(0, np.int64)
         return Timeline(empty, empty, empty, np.zeros(0))
-    subject = strings(turns["subject_id"])
-    micros = turns["event_time"].combine_chunks().cast(pa.int64()).to_numpy()
-    new = np.ones(n, bool)
-    new[1:] = (subject[1:] != subject[:-1]) | (np.diff(micros) > session_gap * 1e6)
+    new = _breaks(turns, session_gap)
     new |= _position(new) % session_cap == 0
     _cut_by_bytes(new, _text_bytes(turns), session_bytes)
     position = _position(new)
     session = np.cumsum(new) - 1
     length = np.bincount(session)[session]
+    micros = _micros(turns)
     start = micros[np.flatnonzero(new)][session]
     return Timeline(session, position, length, (micros - start) / 1e6)
+
+
+def unbroken(turns: pa.Table, session_gap: float = SESSION_GAP_S) -> I64:
+    """Number of each turn's session as the user made it, whatever is cut because it grows too long; shape (n,).
+
+    Parameters
+    ----------
+    turns : pyarrow.Table
+        Turn rows in the total order; `subject_id` and `event_time` are read.
+    session_gap : float
+        Seconds.
+    """
+    return np.cumsum(_breaks(turns, session_gap)) - 1
+
+
+def _breaks(turns: pa.Table, session_gap: float) -> Mask:
+    """Where another subject begins, or a pause ended, shape (n,)."""
+    subject = strings(turns["subject_id"])
+    new = np.ones(turns.num_rows, bool)
+    new[1:] = (subject[1:] != subject[:-1]) | (np.diff(_micros(turns)) > session_gap * 1e6)
+    return new
+
+
+def _micros(turns: pa.Table) -> I64:
+    return np.asarray(turns["event_time"].combine_chunks().cast(pa.int64()).to_numpy(), dtype=np.int64)
 
 
 def _text_bytes(turns: pa.Table) -> I64:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.text import flat
-from features.timeline import ORDER, timeline
+from features.timeline import ORDER, timeline, unbroken
 
 Mask = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -19,8 +19,6 @@ I64 = npt.NDArray[np.int64]
 # Column of a turn that a release handed on: the release that judged its session, or NOBODY; null = read now.
 TAKEN: Final = "taken"
 NOBODY: Final = ""
-# Sessions as the user made them, whatever is cut because it grows too long.
-_NO_CAP: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,8 @@ class Interval:
         Seconds.
     session_cap : int
         Turns.
+    session_bytes : int
+        Bytes of text.
     lateness : float
         Seconds: a turn of no longer before the end, that comes late, still finds its session.
     """
@@ -43,6 +43,7 @@ class Interval:
     end: int
     session_gap: float
     session_cap: int
+    session_bytes: int
     lateness: float
 
 
@@ -92,9 +93,10 @@ def divide(turns: pa.Table, lost: pa.Table, interval: Interval) -> Division:
     Parameters
     ----------
     turns : pyarrow.Table
-        `subject_id, event_time, sequence, turn_id, taken`, whole subjects in the total order.
+        `subject_id, event_time, sequence, turn_id, taken` and the texts that sessions are capped by
+        (`features.timeline.timeline`), whole subjects in the total order.
     lost : pyarrow.Table
-        The same columns of turns that had been judged and that a record read now took the place of, in any order.
+        The first five columns of turns that had been judged and that a record read now took the place of, in any order.
     interval : Interval
     """
     if not turns.num_rows:
@@ -104,12 +106,14 @@ def divide(turns: pa.Table, lost: pa.Table, interval: Interval) -> Division:
     read_now = taken.is_null().to_numpy(zero_copy_only=False)
     was_judged = pc.greater(pc.binary_length(taken), 0).fill_null(False).to_numpy(zero_copy_only=False)
     time = flat(turns["event_time"]).cast(pa.int64()).to_numpy()
-    number = timeline(turns, interval.session_gap, interval.session_cap).session
+    number = timeline(turns, interval.session_gap, interval.session_cap, interval.session_bytes).session
     first, last = _bounds(number)
 
     # By session, shape (sessions,), from here on.
     left, beyond = interval.end - time[last], time[first] - interval.end > interval.end - interval.start
-    is_full = last - first + 1 >= interval.session_cap
+    whole = unbroken(turns, interval.session_gap)
+    # Full in turns; or what follows at once had no room in it.
+    is_full = (last - first + 1 >= interval.session_cap) | (whole[last] == np.append(whole, -1)[last + 1])
     is_open = (left <= interval.session_gap * 1e6) & ~is_full & ~beyond
     # A late turn may come a whole gap after the session's last.
     may_come = (left <= (interval.lateness + interval.session_gap) * 1e6) & (interval.lateness > 0)
@@ -148,7 +152,7 @@ def _changed(turns: pa.Table, new: Mask, last: I64, interval: Interval) -> Mask:
     Where a session was cut because it grew too long, a new turn before the cut moves what follows: all sessions of one
     unbroken run of turns change from the first new turn on.
     """
-    whole = timeline(turns, interval.session_gap, _NO_CAP).session
+    whole = unbroken(turns, interval.session_gap)
     first_new = np.full(int(whole[-1]) + 1, len(new))
     rows = np.flatnonzero(new)
     np.minimum.at(first_new, whole[rows], rows)
@@ -164,7 +168,7 @@ def _touched(turns: pa.Table, lost: pa.Table, interval: Interval) -> Mask:
     both = both.append_column("gone", pa.array(np.arange(both.num_rows) >= turns.num_rows))
     both = both.sort_by([*ORDER, ("gone", "ascending")])
     gone = both["gone"].to_numpy()
-    whole = timeline(both, interval.session_gap, _NO_CAP).session
+    whole = unbroken(both, interval.session_gap)
     touched = np.isin(whole, whole[gone])
     # Without what is gone the order is that of the turns.
     return np.asarray(touched[~gone])

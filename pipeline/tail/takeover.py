@@ -72,7 +72,8 @@ def interval_of(config: Mapping[str, Any]) -> Interval:
     times = (parse_time(config["release"][name], f"release.{name}") for name in names)
     start, end = ((time - _EPOCH) // _MICROSECOND for time in times)
     signals = config["signals"]
-    return Interval(start, end, signals["session_gap"], signals["session_cap"], config["ingest"]["lateness"])
+    cut = (signals[name] for name in ("session_gap", "session_cap", "session_bytes"))
+    return Interval(start, end, *cut, config["ingest"]["lateness"])
 
 
 def take_over(out: str, config: Config) -> Taken | None:

@@ -64,7 +64,8 @@ class ComputeSignals(SideBySide):
         """One bucket."""
         turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, list(READS))
         done = []
-        line = timeline(turns, self._options.session_gap, self._options.session_cap)
+        options = self._options
+        line = timeline(turns, options.session_gap, options.session_cap, options.session_bytes)
         for start, length in pieces(line.session):
             done.append(signals(turns.slice(start, length).combine_chunks(), self._options))
             tally.add(length)

@@ -16,8 +16,9 @@ from pipeline.tail.sessions import NOBODY, TAKEN, Division, Interval, divide
 
 SECOND = 1_000_000
 START, END = 100_000 * SECOND, 200_000 * SECOND
-DAY = Interval(START, END, session_gap=300.0, session_cap=10_000, lateness=3_600.0)
+DAY = Interval(START, END, session_gap=300.0, session_cap=10_000, session_bytes=1 << 20, lateness=3_600.0)
 OLD = "release-0"
+TEXT = "some text"
 # Turns as (subject, seconds from the interval's end, or its start where late, what it was taken from).
 Row = tuple[str, float, str | None]
 
@@ -30,6 +31,7 @@ def table(rows: Sequence[Row]) -> pa.Table:
         "sequence": pa.array([0] * len(rows), pa.int64()),
         "turn_id": pa.array([f"{s}@{m}" for s, m, _ in rows], pa.string()),
         TAKEN: pa.array(taken, pa.string()),
+        **{name: pa.array([TEXT] * len(rows), pa.string()) for name in ("prompt", "utterance", "response")},
     }
     return sort(pa.table(columns))
 
@@ -166,3 +168,11 @@ def test_every_turn_has_one_fate_and_a_session_is_never_cut(rows: list[tuple[str
 def test_what_nobody_judged_is_judged_or_left_open(taken: str | None):
     got = of([early(10, taken), at(-10, taken)])
     assert got.judged.tolist() == [True, False] and got.open.tolist() == [False, True]
+
+
+def test_a_session_that_is_full_of_text_is_judged_and_the_one_that_goes_on_is_open():
+    two = replace(DAY, session_bytes=2 * 3 * len(TEXT))
+    got = of([at(-30), at(-20), at(-10)], interval=two)
+    assert got.judged.tolist() == [True, True, False] and got.open.tolist() == [False, False, True]
+    # Whether the next turn would have had room nobody knows before it comes.
+    assert of([at(-30), at(-20)], interval=two).open.tolist() == [True, True]
