@@ -35,7 +35,7 @@ SAMPLE_S: Final = 0.2
 Engine = Callable[[Path], AbstractContextManager[Spark | None]]
 ENGINES: Final[dict[str, Engine]] = {
     "local": lambda folder: nullcontext(),
-    "local[2]": lambda folder: spark_cluster.local(folder),
+    "embedded": lambda folder: spark_cluster.local(folder),
     "cluster.1": lambda folder: spark_cluster.standalone(folder, workers=1),
     "cluster.2": lambda folder: spark_cluster.standalone(folder, workers=2),
 }
@@ -78,22 +78,23 @@ def one(log: Path, out: Path, spark: Spark | None) -> Cost:
     beam = ["--", *spark.beam] if spark else []
     engine = spark.pids if spark else []
     before, begin = used(engine), time.monotonic()
-    with out.with_suffix(".log").open("w") as said:
+    log_file = Path(f"{out}.log")
+    with log_file.open("w") as said:
         arguments = ["run", "--input", str(log / "logs"), "--format", "canonical", "--out", str(out), *beam]
         command = subprocess.Popen([*AFTERWORD, *arguments], stdout=said, stderr=said)
         with peak([command.pid, *engine]) as most:
-            own = _waited(command)
+            own = _waited(command, log_file)
     seconds = time.monotonic() - begin
     subprocess.run(["rm", "-rf", str(out)], check=True)
     return Cost(seconds, own + used(engine) - before, most[0])
 
 
-def _waited(command: subprocess.Popen[bytes]) -> float:
+def _waited(command: subprocess.Popen[bytes], log: Path) -> float:
     """CPU seconds of a command and its children, at its end."""
     _, status, usage = os.wait4(command.pid, 0)
     command.returncode = os.waitstatus_to_exitcode(status)
     if command.returncode:
-        raise SystemExit(f"exit code {command.returncode}; its log is beside its output")
+        raise SystemExit(f"exit code {command.returncode}\n{log.read_text()[-2000:]}")
     return usage.ru_utime + usage.ru_stime
 
 
