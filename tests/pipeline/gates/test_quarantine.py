@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +217,8 @@ def test_explain_sums_the_gates_up_and_shows_the_one_that_failed(two_days: Path,
 
 def test_without_a_parent_nothing_is_carried(two_days: Path, tmp_path: Path, capsys: Any):
     out = copy(two_days, tmp_path / "out")
-    assert afterword("run", "--out", out, "--from", "release") == 0
+    shutil.rmtree(out / "releases" / releases(out)[0]["release_id"])
+    assert afterword("run", "--out", out, "--from", "release", *settings("bad")) == 0
     said = capsys.readouterr()
     held = json.loads((out / "releases" / (out / "CURRENT").read_text().strip() / "manifest.json").read_text())
     entry = held["quarantine"]["domains"]["music"]
