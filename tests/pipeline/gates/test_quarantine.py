@@ -265,7 +265,7 @@ def test_where_every_domain_is_quarantined_the_release_stops(two_days: Path, tmp
     out = copy(two_days, tmp_path / "out")
     current = (out / "CURRENT").read_text()
     low = ("--set", "gates.max_defect_share=0.0", "--set", "gates.min_domain_turns=1")
-    assert afterword("release", "--out", out, *low) == 4
+    assert afterword("release", "--out", out, *settings("bad"), *low) == 4
     assert "every domain that has examples is quarantined" in capsys.readouterr().err
     assert (out / "CURRENT").read_text() == current
 
@@ -278,7 +278,7 @@ def test_a_row_that_breaks_its_contract_stops_the_release(two_days: Path, tmp_pa
     at = table.column_names.index("p_defect")
     broken = pa.array([1.5, *table["p_defect"].to_pylist()[1:]])
     swap(out, "label", "judgements", lambda held: held.set_column(at, "p_defect", broken), JUDGEMENT)
-    assert afterword("release", "--out", out) == 4
+    assert afterword("release", "--out", out, *settings("bad")) == 4
     said = capsys.readouterr().err
     assert "gate judgements: p_defect is in [0, 1]: does not hold" in said
     assert f"1 of {table.num_rows:,} rows looked at; wanted: expect_column_values_to_be_between of column p_def" in said
@@ -291,7 +291,7 @@ def test_a_row_that_breaks_its_contract_stops_the_release(two_days: Path, tmp_pa
 def test_a_table_that_lost_rows_stops_the_release(two_days: Path, tmp_path: Path, capsys: Any):
     out = copy(two_days, tmp_path / "out")
     swap(out, "label", "judgements", lambda held: held.slice(1), JUDGEMENT)
-    assert afterword("release", "--out", out) == 4
+    assert afterword("release", "--out", out, *settings("bad")) == 4
     assert "gate stages: what was kept is in the table" in capsys.readouterr().err
 
 
