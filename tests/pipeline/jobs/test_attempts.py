@@ -18,7 +18,7 @@ from fake_dataflow import Service
 from on_dataflow import cloud, options, upload
 from synthetic import SETTINGS, afterword, tree
 
-from pipeline import storage
+from pipeline import lease, storage
 from pipeline.jobs import attempts, remote
 
 ROOT = Path(__file__).parents[3]
@@ -38,6 +38,13 @@ def away(released: Path) -> Iterator[tuple[str, Service]]:
         service.held = held = threading.Event()
         yield bucket, service
         held.set()
+
+
+@pytest.fixture(autouse=True)
+def soon_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that was killed is known to be dead after a second; its lease is another's then."""
+    monkeypatch.setattr(lease, "DEAD_S", 1.0)
+    monkeypatch.setattr(lease, "LOOK_S", 0.1)
 
 
 def words(bucket: str, service: Service, *more: str) -> list[str]:
