@@ -24,6 +24,9 @@ ORDER: Final = (
     ("turn_id", "ascending"),
 )
 
+# What sessions are cut by.
+READS: Final = ("subject_id", "event_time", "prompt", "utterance", "response")
+
 # A pause longer than this ends a session: the usual cut for voice assistants (methods.md's rephrase work).
 SESSION_GAP_S: Final = 300.0
 # A session longer than this goes on in a next segment, so that one runaway client cannot fill a worker.

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.text import flat
-from features.timeline import sort
+from features.timeline import ORDER, READS, sort
 from pipeline.errors import VerifyError
 from pipeline.tail.files import LABELS, OPEN, RECENT, files_of
 from pipeline.tail.made_of import made_of
 from pipeline.tail.sessions import NOBODY, TAKEN, divide
 from pipeline.tail.takeover import interval_of
 
-_READS: Final = ["subject_id", "event_time", "sequence", "turn_id"]
+_READS: Final = sorted({*READS, *(name for name, _ in ORDER)})
 
 Reader = Callable[[str], pa.Table]
 
