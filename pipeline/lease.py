@@ -32,6 +32,8 @@ LOOK_S: float = 5.0
 # A lease that ran out so long ago is nobody's by any clock.
 _LONG_S: Final = 3600.0
 _FREE: Final = "free"
+# What stops the main thread. Not SIGINT, which a command in a shell's background ignores.
+_STOP: Final = signal.SIGUSR1
 
 
 class Lease:
@@ -108,7 +110,7 @@ class Lease:
             if renewed and not self._over.is_set():
                 self.lost = renewed
                 # As Ctrl+C does, whatever it waits for.
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+                signal.pthread_kill(threading.main_thread().ident or 0, _STOP)
                 return
             last = time.monotonic()
 
@@ -150,7 +152,7 @@ class Lease:
 
 @contextmanager
 def lease(store: Publisher, command: str, note: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lease meanwhile.
+    """Hold the lease meanwhile; of the main thread alone, which is stopped where it is lost.
 
     Raises
     ------
@@ -161,6 +163,7 @@ def lease(store: Publisher, command: str, note: Callable[[str], None]) -> Iterat
     """
     held = Lease(store, command)
     held.take(note)
+    before = signal.signal(_STOP, signal.default_int_handler)
     keeper = threading.Thread(target=held.keep, name="lease", daemon=True)
     keeper.start()
     try:
@@ -179,6 +182,7 @@ def lease(store: Publisher, command: str, note: Callable[[str], None]) -> Iterat
         # Where the store does not answer, the lease runs out.
         with suppress(PublishError):
             held.give_back()
+        signal.signal(_STOP, before)
 
 
 def _read(held: Held) -> dict[str, Any]:
