@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from bench.speed import AFTERWORD, machine, watched
+from bench.speed import machine, simulated, watched
 from pipeline import storage
 from pipeline.cli import quiet
 from pipeline.stages import STAGES
@@ -121,7 +121,7 @@ def measure(folder: Path, turns: tuple[int, int]) -> dict[str, Any]:
     logs = {}
     for n in turns:
         logs[n] = folder / f"log-{n}"
-        watched([*AFTERWORD, "simulate", "--out", str(logs[n]), "--turns", str(n), "--form", "parquet"])
+        simulated(logs[n], n)
     runs = {}
     for name, n, settings in (
         *((f"{mode}.{n}", n, [f"shuffle.mode={mode}"]) for mode in MODES for n in turns),

@@ -25,18 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bench.speed import AFTERWORD, machine, watched
+from bench.speed import AFTERWORD, machine, simulated, tell, watched
 from features.hashing import hash64, strings
-from pipeline import storage
 
 MILLION: Final = 1_000_000
 HOT_USER: Final = "user-of-many-turns"
-
-
-def simulated(folder: Path, turns: int) -> Path:
-    """A log of so many turns."""
-    watched([*AFTERWORD, "simulate", "--out", str(folder), "--turns", str(turns), "--form", "parquet"])
-    return folder / "logs"
 
 
 def with_hot_user(log: Path, to: Path) -> None:
@@ -76,7 +69,8 @@ def growth(millions: list[float], work: Path) -> dict[str, float]:
     figures: dict[str, float] = {}
     runs: list[dict[str, float]] = []
     for size in millions:
-        log, out = simulated(work / "log", round(size * MILLION)), work / "out"
+        log, out = work / "log" / "logs", work / "out"
+        simulated(work / "log", round(size * MILLION))
         runs.append(measured(log, out))
         figures |= named(f"run.{size:g}m", runs[-1])
         if len(runs) == 1:
@@ -91,7 +85,8 @@ def growth(millions: list[float], work: Path) -> dict[str, float]:
 
 def hot(million: float, work: Path) -> dict[str, float]:
     """A log with and without a user of half its turns."""
-    log = simulated(work / "log", round(million * MILLION))
+    log = work / "log" / "logs"
+    simulated(work / "log", round(million * MILLION))
     with_hot_user(log, work / "hot")
     plain, one = measured(log, work / "out"), measured(work / "hot", work / "out-hot")
     ratio = {"hot.vs_plain": one["seconds"] / plain["seconds"]}
@@ -111,10 +106,7 @@ def main() -> int:
             figures |= hot(arguments.hot, Path(folder) / "hot")
             shutil.rmtree(Path(folder) / "hot")
         figures |= growth([float(size) for size in arguments.millions.split(",")], Path(folder))
-    rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in sorted(figures.items())}
-    storage.write_bytes(str(arguments.out), storage.readable_json(rounded))
-    for key, value in rounded.items():
-        print(f"{key:<28}{value:>16,}" if isinstance(value, int | float) else f"{key:<28}{value:>16}")
+    tell(figures, arguments.out)
     return 0
 
 

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from bench import spark_cluster
 from bench.spark_cluster import Spark
-from bench.speed import AFTERWORD, machine, watched
+from bench.speed import AFTERWORD, machine, simulated, watched
 from pipeline import storage
 
 TURNS: Final = (100_000, 400_000)
@@ -113,7 +113,7 @@ def measure(folder: Path, turns: tuple[int, int]) -> dict[str, Any]:
     logs = {}
     for n in (WARM_UP, *turns):
         logs[n] = folder / f"log-{n}"
-        watched([*AFTERWORD, "simulate", "--out", str(logs[n]), "--turns", str(n), "--form", "parquet"])
+        simulated(logs[n], n)
     figures: dict[str, Any] = {}
     for name, engine in ENGINES.items():
         (folder / name).mkdir()

@@ -132,6 +132,19 @@ def signals(out: Path, other: Path, turns: int, pairs: int) -> dict[str, float]:
     }
 
 
+def simulated(folder: Path, turns: int) -> Run:
+    """Write a log of so many turns into `folder / "logs"`; the truth lies beside it."""
+    return watched([*AFTERWORD, "simulate", "--out", str(folder), "--turns", str(turns), "--form", "parquet"])
+
+
+def tell(figures: dict[str, Any], out: Path) -> None:
+    """Write flat figures as JSON, and print them."""
+    rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in sorted(figures.items())}
+    storage.write_bytes(str(out), storage.readable_json(rounded))
+    for key, value in rounded.items():
+        print(f"{key:<28}{value:>16,}" if isinstance(value, int | float) else f"{key:<28}{value:>16}")
+
+
 def machine() -> dict[str, Any]:
     """Where the figures come from; the load says whether others were at work."""
     return {
@@ -155,15 +168,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         log = arguments.input or Path(folder) / "log"
         if not arguments.input:
-            simulate = ["simulate", "--out", str(log), "--turns", str(arguments.turns), "--form", "parquet"]
-            figures["simulate.seconds"] = watched([*AFTERWORD, *simulate]).seconds
-            # The truth lies beside it.
+            figures["simulate.seconds"] = simulated(log, arguments.turns).seconds
             log /= "logs"
         figures |= measure(log, arguments.format, Path(folder), arguments.pairs)
-    rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in sorted(figures.items())}
-    storage.write_bytes(str(arguments.out), storage.readable_json(rounded))
-    for key, value in rounded.items():
-        print(f"{key:<28}{value:>16,}" if isinstance(value, int | float) else f"{key:<28}{value:>16}")
+    tell(figures, arguments.out)
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,24 @@ def letsgo() -> Path:
     if not path.exists():
         pytest.skip(f"no data at {path}; set AFTERWORD_DATA")
     return path
+
+
+@pytest.fixture(scope="module")
+def s3_bucket() -> Iterator[str]:
+    """A bucket of an emulated S3."""
+    from emulators import s3
+
+    with s3() as bucket:
+        yield bucket
+
+
+@pytest.fixture(scope="module")
+def gcs_bucket() -> Iterator[str]:
+    """A bucket of an emulated Cloud Storage."""
+    from emulators import gcs
+
+    with gcs() as bucket:
+        yield bucket
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
 import pytest
-from emulators import gcs, s3
 from synthetic import afterword
 
 from pipeline import lease as leases
@@ -20,18 +18,6 @@ from pipeline.lease import NAME, Lease, lease
 from pipeline.publish import Publisher, publisher
 
 _NUMBER = count()
-
-
-@pytest.fixture(scope="module")
-def s3_bucket() -> Iterator[str]:
-    with s3() as bucket:
-        yield bucket
-
-
-@pytest.fixture(scope="module")
-def gcs_bucket() -> Iterator[str]:
-    with gcs() as bucket:
-        yield bucket
 
 
 @pytest.fixture(params=["s3", "gcs"])

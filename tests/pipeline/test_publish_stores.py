@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from emulators import gcs, s3
 
 from pipeline import manifest as manifests
 from pipeline import publish, storage
@@ -19,18 +18,6 @@ from pipeline.publish import Held, Publisher, publisher
 from pipeline.publish_stores import GcsPublisher, S3Publisher
 
 _NUMBER = count()
-
-
-@pytest.fixture(scope="module")
-def s3_bucket() -> Iterator[str]:
-    with s3() as bucket:
-        yield bucket
-
-
-@pytest.fixture(scope="module")
-def gcs_bucket() -> Iterator[str]:
-    with gcs() as bucket:
-        yield bucket
 
 
 @pytest.fixture(params=["posix", "s3", "gcs"])
