@@ -37,7 +37,8 @@ def linked(turns: pa.Table) -> pa.Table:
     sequence = np.where(kept & (sequence == 0), _depth(parent), sequence)
     columns = {
         "parent_id": pc.if_else(pa.array(kept), named, pa.scalar(None, pa.string())),
-        "orphan": pa.array(logged & ~kept, mask=~logged),
+        # One that was cut before, and handed on to a next run, stays one.
+        "orphan": pc.if_else(pa.array(logged), pa.array(~kept), flat(turns["orphan"])),
         "sequence": pa.array(sequence),
     }
     for name, values in columns.items():

@@ -46,6 +46,7 @@ READS: Final = (
     "turn_id",
     "conversation_id",
     "subject_id",
+    "parent_id",
     "sequence",
     "event_time",
     "locale",

@@ -24,8 +24,10 @@ ORDER: Final = (
     ("turn_id", "ascending"),
 )
 
+# What was said and heard in a turn, of which a session holds so much at most.
+TEXTS: Final = ("prompt", "utterance", "response")
 # What sessions are cut by.
-READS: Final = ("subject_id", "event_time", "prompt", "utterance", "response")
+READS: Final = ("subject_id", "event_time", *TEXTS)
 
 # A pause longer than this ends a session: the usual cut for voice assistants (methods.md's rephrase work).
 SESSION_GAP_S: Final = 300.0
@@ -93,9 +95,9 @@ def timeline(
 ) -> Timeline:
     """Cut sorted turns into sessions.
 
-    A new session starts at a new subject, where the gap to the previous turn *exceeds* `session_gap`, after every
-    `session_cap` turns without either, and where with one more turn the text *exceeds* `session_bytes`: a turn that
-    alone is larger has a session of its own.
+    A new session starts at a new subject, where the gap to the previous turn *exceeds* `session_gap`, where the session
+    has `session_cap` turns, and where with one more turn its text *exceeds* `session_bytes`: a larger turn has one of
+    its own. Caps count from the session's own start, so turns that begin with any session are cut as among all.
 
     Parameters
     ----------
@@ -114,8 +116,7 @@ def timeline(
         empty = np.zeros(0, np.int64)
         return Timeline(empty, empty, empty, np.zeros(0))
     new = _breaks(turns, session_gap)
-    new |= _position(new) % session_cap == 0
-    _cut_by_bytes(new, _text_bytes(turns), session_bytes)
+    _cut_long(new, _text_bytes(turns), session_cap, session_bytes)
     position = _position(new)
     session = np.cumsum(new) - 1
     length = np.bincount(session)[session]
@@ -151,20 +152,24 @@ def _micros(turns: pa.Table) -> I64:
 
 def _text_bytes(turns: pa.Table) -> I64:
     """Bytes of each turn's texts, shape (n,)."""
-    lengths = (mapped(flat(turns[name]), pc.binary_length).fill_null(0) for name in ("prompt", "utterance", "response"))
+    lengths = (mapped(flat(turns[name]), pc.binary_length).fill_null(0) for name in TEXTS)
     sizes = [np.asarray(each.to_numpy(), dtype=np.int64) for each in lengths]
     return np.asarray(np.sum(sizes, axis=0), dtype=np.int64)
 
 
-def _cut_by_bytes(new: Mask, size: I64, limit: int) -> None:
-    """Start a session before every turn with which the last one would hold more than `limit` bytes."""
+def _cut_long(new: Mask, size: I64, cap: int, limit: int) -> None:
+    """Start a session before every turn for which the last one has no room, in turns or in bytes."""
     total = np.cumsum(size)
     starts = np.append(np.flatnonzero(new), len(new))
-    before = np.append(0, total)[starts]
-    # Few sessions are so large, and they are long, so that a step a segment is cheap.
-    for k in np.flatnonzero(np.diff(before) > limit):
+    held = np.diff(np.append(0, total)[starts])
+    # Few sessions are so long, so that a step a segment is cheap.
+    for k in np.flatnonzero((np.diff(starts) > cap) | (held > limit)):
         at, end = int(starts[k]), int(starts[k + 1])
-        while (at := max(at + 1, int(np.searchsorted(total, total[at] - size[at] + limit, "right")))) < end:
+        while True:
+            full = int(np.searchsorted(total, total[at] - size[at] + limit, "right"))
+            at = min(at + cap, max(at + 1, full))
+            if at >= end:
+                break
             new[at] = True
 
 

@@ -63,3 +63,7 @@ def told(error: BaseException) -> str:
     """An error as it may be kept: with its words where they are ours or the system's, as others may quote a log."""
     kind = type(error).__name__
     return f"{kind}: {error}" if isinstance(error, AfterwordError | OSError) else kind
+
+
+class Superseded(KeyboardInterrupt):
+    """Stopped, as another run may be at its work: what it sent to a service is left to that one."""

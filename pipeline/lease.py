@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from pipeline.errors import PublishError, StageError
+from pipeline.errors import PublishError, StageError, Superseded
 from pipeline.publish import Held, Publisher
 
 NAME: Final = ".work.lease"
@@ -49,7 +49,9 @@ class Lease:
     Attributes
     ----------
     lost : str
-        Why it is another's by now; empty = it is not.
+        Why it is this run's no more; empty = it is.
+    removed : bool
+        It was taken away and is nobody's: another run cannot have taken up what this one sent.
     """
 
     def __init__(self, store: Publisher, command: str) -> None:
@@ -57,7 +59,7 @@ class Lease:
         self._begun = datetime.now(UTC)
         self._id = uuid.uuid4().hex
         self._over = threading.Event()
-        self.lost = ""
+        self.lost, self.removed = "", False
 
     @property
     def path(self) -> str:
@@ -133,7 +135,8 @@ class Lease:
             held = self.store.held(NAME)
             if self._is_mine(held):
                 return ""
-        return f"{_holder(held)} has it now" if _is_held(held) else "it was removed"
+        self.removed = not _is_held(held)
+        return "it was removed" if self.removed else f"{_holder(held)} has it now"
 
     def _is_mine(self, held: Held) -> bool:
         return _read(held).get("id") == self._id
@@ -163,7 +166,11 @@ def lease(store: Publisher, command: str, note: Callable[[str], None]) -> Iterat
     """
     held = Lease(store, command)
     held.take(note)
-    before = signal.signal(_STOP, signal.default_int_handler)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt if held.removed else Superseded
+
+    before = signal.signal(_STOP, stop)
     keeper = threading.Thread(target=held.keep, name="lease", daemon=True)
     keeper.start()
     try:

@@ -135,6 +135,6 @@ def _named(body: bytes) -> str | None:
 
 def _refused(out: str, name: str, error: Exception) -> PublishError:
     return PublishError(
-        f"{out}/{name}: the store refused ({type(error).__name__}: {error}). A release that was written is complete; "
-        "check credentials, region and address, then run `afterword release` again"
+        f"{out}/{name}: the store refused ({type(error).__name__}: {error}). Check credentials, region and address, "
+        "then run the same again, or `afterword release` where a release was written, which is complete"
     )

@@ -9,7 +9,8 @@ from typing import Final
 
 from schemas.left_out import LeftOutReason
 
-OUTCOMES: Final[dict[str, str]] = {
+# Of a turn that is in no example, or in one.
+OF_TURNS: Final[dict[str, str]] = {
     # Turns that cast no vote.
     "no_consent": "not allowed to be learned from",
     "excluded": "kept out of learning",
@@ -28,7 +29,9 @@ OUTCOMES: Final[dict[str, str]] = {
     # Turns that are in an example.
     "kept": "in an example",
     "de_duplicated": "in an example of other words",
-    # Examples that are not released.
+}
+# Of an example that is not released.
+OF_EXAMPLES: Final[dict[str, str]] = {
     LeftOutReason.KNOWN: "in the training set already",
     LeftOutReason.CONTRADICTS_TRAINING_SET: "against the training set",
     LeftOutReason.CONTAMINATED: "in an evaluation set",
@@ -43,4 +46,4 @@ OUTCOMES: Final[dict[str, str]] = {
 
 def outcome_words(outcome: str) -> str:
     """An outcome for people; one of later code by its name."""
-    return OUTCOMES.get(outcome, outcome.replace("_", " "))
+    return (OF_TURNS | OF_EXAMPLES).get(outcome, outcome.replace("_", " "))

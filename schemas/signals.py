@@ -143,8 +143,8 @@ SIGNALS: Final = Record(
         _own("gap_before", F32, "From the previous request of the session; null = first", "s"),
         _reaction("gap_after", F32, "To the next request of the session; null = last", "s"),
         _reaction("dwell", F32, "gap_after less the time to hear or read the answer; null = last or no answer", "s"),
-        _own("skipped_before", I32, "Logged positions without a request since the previous turn", "turns"),
-        _reaction("skipped_after", I32, "Logged positions without a request before the next turn", "turns"),
+        _own("skipped_before", I32, "Positions with no request since the last turn; null = has a parent", "turns"),
+        _reaction("skipped_after", I32, "Positions with no request before the next; null = that has a parent", "turns"),
         # satisfaction: the user's words
         _own("utterance_tokens", I32, "Whitespace tokens of the utterance", "tokens"),
         _own("rephrase_before", F32, "Likeness of the previous utterance; null = first", "[0, 1]"),

@@ -33,6 +33,7 @@ ORDER: Final = ["subject_id", "event_time", "sequence", "turn_id"]
 READ: Final = [
     *ORDER,
     "conversation_id",
+    "parent_id",
     "locale",
     "prompt",
     "utterance",

@@ -40,7 +40,8 @@ def place() -> Iterable[pl.Expr]:
     changed = near(talk, -1) != talk
     skipped = near(col("sequence"), 1) - col("sequence") - 1
     gap = near("seconds", 1) - col("seconds")
-    kept = pl.when(near(talk, 1) == talk).then(skipped.clip(lower_bound=0)).cast(pl.Int32)
+    counted = (near(talk, 1) == talk) & near(col("parent_id").is_null(), 1)
+    kept = pl.when(counted).then(skipped.clip(lower_bound=0)).cast(pl.Int32)
     return (
         col("turn_id").gather(col("start")).alias("session_id"),
         col("position").cast(pl.Int32).alias("turns_before"),

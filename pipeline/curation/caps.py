@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from features.hashing import SEPARATOR, hash64, hash_texts, strings
 from features.text import flat
-from pipeline.curation.resolve import VERDICT, ranks
+from pipeline.curation.resolve import VERDICT, ranks, verdicts
 from pipeline.curation.shingles import I64
 from schemas import LeftOutReason
 
@@ -148,7 +148,6 @@ def _places(rows: pa.Table, column: str, counted: npt.NDArray[np.bool_]) -> tupl
 
 
 def _cut(rows: pa.Table, out: npt.NDArray[np.bool_], reason: str, detail: str) -> tuple[pa.Table, pa.Table]:
-    gone = rows["key"].filter(pa.array(out))
-    columns = {"key": gone, "reason": pa.repeat(str(reason), len(gone)), "detail": pa.repeat(detail, len(gone))}
-    held = [columns.get(f.name, pa.nulls(len(gone), f.type)) for f in VERDICT]
-    return rows.filter(pa.array(~out)), pa.table(held, schema=VERDICT)
+    gone = rows["key"].filter(pa.array(out)).to_numpy()
+    told = {"reason": pa.repeat(str(reason), len(gone)), "detail": pa.repeat(detail, len(gone))}
+    return rows.filter(pa.array(~out)), verdicts(gone, **told)

@@ -24,9 +24,8 @@ from features.text import flat
 from pipeline import storage
 from pipeline.curation.conversations import ByConversation
 from pipeline.curation.duplicates import ByBucket, NearDuplicates, keys
-from pipeline.curation.exact import cut_rows
-from pipeline.curation.near import NearOptions, band_rows
-from pipeline.curation.resolve import VERDICT, resolve
+from pipeline.curation.near import NearOptions, near_rows
+from pipeline.curation.resolve import resolve, verdicts
 from pipeline.curation.shingles import I64
 from pipeline.curation.shuffling import Shuffling
 from pipeline.transforms.counts import counts, rows_by_domain
@@ -76,9 +75,9 @@ class Places:
         return np.asarray(key >= keys(self.first_carried, np.zeros(1, np.int64))[0], dtype=bool)
 
 
-@beam.typehints.with_output_types(pa.Table, bands=pa.Table, cut=pa.Table, verdicts=pa.Table)
+@beam.typehints.with_output_types(pa.Table, near=pa.Table, verdicts=pa.Table)
 class LookAgain(beam.DoFn):
-    """Bucket numbers to the conversations of their examples; BAND and CUT rows, and verdicts on nothing, go to tags."""
+    """Bucket numbers to the conversations of their examples; `near_rows`, and verdicts on nothing, go to tags."""
 
     def __init__(self, places: Places, near: NearOptions | None) -> None:
         self._places, self._near = places, near
@@ -89,11 +88,9 @@ class LookAgain(beam.DoFn):
         key = keys(bucket, np.arange(examples.num_rows))
         yield _talks(examples, key)
         if self._near is not None:
-            yield TaggedOutput("bands", band_rows(examples, key, self._near))
-        if self._near is not None and self._near.exact:
-            yield TaggedOutput("cut", cut_rows(examples, key, self._near.width))
+            yield TaggedOutput("near", near_rows(examples, key, self._near))
         if bucket >= self._places.first_carried:
-            yield TaggedOutput("verdicts", _verdicts(keys(bucket, np.zeros(1, np.int64)), None))
+            yield TaggedOutput("verdicts", verdicts(keys(bucket, np.zeros(1, np.int64))))
 
 
 def _talks(examples: pa.Table, key: I64) -> pa.Table:
@@ -104,11 +101,8 @@ def _talks(examples: pa.Table, key: I64) -> pa.Table:
     return pa.table([pa.array(c) for c in columns], schema=_TALK)
 
 
-def _verdicts(key: I64, reason: str | None) -> pa.Table:
-    rows = pa.table({"key": pa.array(key), "reason": pa.array([reason] * len(key), pa.string())})
-    for name in VERDICT.names[2:]:
-        rows = rows.append_column(name, pa.nulls(len(key), VERDICT.field(name).type))
-    return rows.cast(VERDICT)
+def _verdicts(key: I64, reason: str) -> pa.Table:
+    return verdicts(key, reason=pa.repeat(reason, len(key)))
 
 
 @beam.typehints.with_output_types(pa.Table)
@@ -156,12 +150,12 @@ class KeepCarried(beam.DoFn):
 
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
         """One bucket."""
-        number, verdicts = bucket
+        number, told = bucket
         examples = storage.read_table(self._places(number), EXAMPLE.schema)
         reason = np.full(examples.num_rows, "", dtype=object)
-        row = verdicts["key"].to_numpy() - keys(number, np.zeros(1, np.int64))[0]
+        row = told["key"].to_numpy() - keys(number, np.zeros(1, np.int64))[0]
         for name in reversed(_REASONS):
-            reason[row[strings(verdicts["reason"]) == name]] = name
+            reason[row[strings(told["reason"]) == name]] = name
         yield dropped(examples, reason, self._domains)
         stays = examples.filter(pa.array(reason == ""))
         write_bucket(self._places.new, number, stays, EXAMPLE)
@@ -192,11 +186,11 @@ class HoldCarried(beam.PTransform):
     def expand(self, numbers: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
         places, near = self._places, self._near
-        looked = numbers | beam.ParDo(LookAgain(places, near)).with_outputs("bands", "cut", "verdicts", main="talks")
+        looked = numbers | beam.ParDo(LookAgain(places, near)).with_outputs("near", "verdicts", main="talks")
         talks = looked.talks | "ByConversation" >> self._by.shuffle(ByConversation(self._by.buckets))
-        verdicts = [looked.verdicts, talks | beam.ParDo(OnOtherSide(places))]
+        found = [looked.verdicts, talks | beam.ParDo(OnOtherSide(places))]
         if near is not None:
             alike = NearDuplicates(places, near, self._by, places.with_carried, GiveWay(near, places))
-            verdicts.append((looked.bands, looked.cut) | alike)
-        gathered = tuple(verdicts) | "ToCarried" >> self._by.shuffle(ByBucket("key"))
+            found.append(looked.near | alike)
+        gathered = tuple(found) | "ToCarried" >> self._by.shuffle(ByBucket("key"))
         return gathered | beam.ParDo(KeepCarried(places, self._domains))

@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from features.text import flat
 from pipeline import storage
-from pipeline.curation.candidates import PAIR, pairs
-from pipeline.curation.exact import exact_pairs
-from pipeline.curation.near import NearOptions, Side, edges, once, side
+from pipeline.curation.candidates import PAIR
+from pipeline.curation.near import NearOptions, Side, edges, near_pairs, once, side
 from pipeline.curation.resolve import resolve
 from pipeline.curation.shingles import I64, Shingles
 from pipeline.curation.shuffling import Shuffling
@@ -62,26 +61,14 @@ def _together(table: pa.Table) -> I64:
 
 @beam.typehints.with_output_types(pa.Table)
 class PairUp(beam.DoFn):
-    """Buckets of whole bands to PAIR tables."""
+    """Buckets of rows that may be alike to PAIR tables."""
 
     def __init__(self, options: NearOptions) -> None:
         self._options = options
 
     def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
-        """One bucket."""
-        yield from pairs(bucket[1], self._options.likeness)
-
-
-@beam.typehints.with_output_types(pa.Table)
-class PairAll(beam.DoFn):
-    """The CUT rows of all examples to PAIR tables of those that are alike."""
-
-    def __init__(self, options: NearOptions) -> None:
-        self._options = options
-
-    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table]:
-        """The one bucket."""
-        yield from exact_pairs(bucket[1], self._options.likeness)
+        """One bucket: whole bands, or all examples."""
+        yield from near_pairs(bucket[1], self._options)
 
 
 # Path of a bucket's file of examples. Is sent to workers.
@@ -155,7 +142,7 @@ class Resolve(beam.DoFn):
 
 
 class NearDuplicates(beam.PTransform):
-    """BAND tables of all examples, and their CUT tables where no pair may be missed, to VERDICT tables.
+    """Tables of `near_rows` of all examples to VERDICT tables.
 
     Parameters
     ----------
@@ -181,15 +168,11 @@ class NearDuplicates(beam.PTransform):
         self._paths, self._options, self._by = paths, options, shuffling
         self._which, self._resolve = which, resolve or Resolve(options)
 
-    def expand(self, inputs: tuple[beam.PCollection, beam.PCollection]) -> beam.PCollection:
+    def expand(self, rows: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
-        bands, cut = inputs
         settings = (self._paths, self._options, self._by.threads)
-        by_band = bands | "ByBand" >> self._by.shuffle(ByBand(self._by.buckets))
-        found = by_band | "PairUp" >> beam.ParDo(PairUp(self._options))
-        if self._options.exact:
-            every = cut | "All" >> self._by.shuffle(_together) | "PairAll" >> beam.ParDo(PairAll(self._options))
-            found = (found, every) | "Pairs" >> beam.Flatten()
+        meet = _together if self._options.exact else ByBand(self._by.buckets)
+        found = rows | "Meet" >> self._by.shuffle(meet) | "PairUp" >> beam.ParDo(PairUp(self._options))
         if self._which is not None:
             found |= "Which" >> beam.Map(self._which).with_output_types(pa.Table)
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ class NearOptions:
     width : int
         Letters of a shingle.
     exact : bool
-        No pair may be missed: beside the bands all examples are compared, which is for few of them.
+        No pair may be missed: all examples are compared, not those alone that share a band; which is for few of them.
     """
 
     likeness: float
@@ -77,6 +77,16 @@ def band_rows(examples: pa.Table, key: I64, options: NearOptions) -> pa.Table:
         *(np.repeat(v[some], many) for v in (key, label, test, *signed.sketches)),
     ]
     return pa.table([pa.array(c) for c in columns], schema=BAND)
+
+
+def near_rows(examples: pa.Table, key: I64, options: NearOptions) -> pa.Table:
+    """What pairs are found from: CUT rows where no pair may be missed, else BAND rows."""
+    return cut_rows(examples, key, options.width) if options.exact else band_rows(examples, key, options)
+
+
+def near_pairs(rows: pa.Table, options: NearOptions) -> Iterator[pa.Table]:
+    """PAIR tables from all the rows of `near_rows`, or of some whole bands."""
+    return (exact_pairs if options.exact else pairs)(rows, options.likeness)
 
 
 @dataclass(frozen=True)
@@ -135,10 +145,8 @@ def near_duplicates(examples: pa.Table, options: NearOptions) -> pa.Table:
     options : NearOptions
     """
     key = np.arange(examples.num_rows)
-    tables = [PAIR.empty_table(), *pairs(band_rows(examples, key, options), options.likeness)]
-    if options.exact:
-        tables += exact_pairs(cut_rows(examples, key, options.width), options.likeness)
-    couples = once(pa.concat_tables(tables))
+    found = near_pairs(near_rows(examples, key, options), options)
+    couples = once(pa.concat_tables([PAIR.empty_table(), *found]))
     first, second = (side(examples, couples[name].to_numpy(), options.width) for name in PAIR.names)
     return resolve(edges(couples, first, second, options.likeness), options.detail)
 

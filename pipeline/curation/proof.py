@@ -82,7 +82,8 @@ def _how(lineage: pa.Table, near: NearOptions) -> str:
     if missed > _MOST_MISSED * asked.sum():
         raise VerifyError(
             f"lineage: {missed:,} of {asked.sum():,} examples that were compared exactly with all others are "
-            f"{near.likeness:g} alike with one; MinHash misses fewer, so this is not what curation left"
+            f"{near.likeness:g} alike with one, at most {_MOST_MISSED:.0%} may be: more than MinHash is to miss. Raise "
+            f"curate.duplicate_exact over the pooled examples, so that all are compared, and run from curate"
         )
     return f"but for what MinHash misses: of {asked.sum():,} compared exactly with all others {missed:,} are like one"
 
@@ -102,7 +103,7 @@ def _on_one_side(lineage: pa.Table, member: str, called: str) -> int:
 def alike(examples: pa.Table, near: NearOptions) -> tuple[str, str, float] | None:
     """Two examples that are near-duplicates, with one label or on two sides of the split; None if there are none.
 
-    Where no pair may be missed it is not looked for by MinHash, as the stage does, but by another method.
+    Where no pair may be missed all are compared; else those that share a band.
     """
     ids, every = examples["example_id"], np.arange(examples.num_rows)
     if near.exact:

@@ -40,6 +40,12 @@ VERDICT: Final = pa.schema(
 _USERS: Final = 1 << 32
 
 
+def verdicts(key: I64, **told: pa.Array) -> pa.Table:
+    """VERDICT rows with the given columns; the others are null."""
+    columns = {"key": pa.array(key)} | told
+    return pa.table([columns.get(f.name, pa.nulls(len(key), f.type)) for f in VERDICT], schema=VERDICT)
+
+
 def ranks(kind: npt.NDArray[np.object_], support: npt.NDArray[np.int32]) -> I64:
     """Which of two examples is kept, the lower; equal ones by example_id, shape (n,)."""
     return (kind == "confirmation") * _USERS + (_USERS - 1 - support.astype(np.int64))

@@ -22,9 +22,8 @@ from pipeline import storage, tally
 from pipeline.curation import passes as local
 from pipeline.curation.caps import READS, Caps, capped, rivals, sampled
 from pipeline.curation.duplicates import ByBucket, NearDuplicates, keys
-from pipeline.curation.exact import cut_rows
-from pipeline.curation.near import NearOptions, band_rows
-from pipeline.curation.resolve import VERDICT
+from pipeline.curation.near import NearOptions, near_rows
+from pipeline.curation.resolve import VERDICT, verdicts
 from pipeline.curation.rows import left_out
 from pipeline.curation.shingles import I64
 from pipeline.curation.shuffling import Shuffling
@@ -38,20 +37,16 @@ from schemas import EXAMPLE, LEFT_OUT
 # Files that a bucket may have in the table of what is left out: one a round.
 ROUNDS: Final = 2
 _VERDICTS: Final = "verdicts"
-_CUT: Final = "cut"
 
 
 def _nothing(bucket: int) -> pa.Table:
     """A verdict on no example, so that every bucket is written, whether or not any of it is left out."""
-    row = {"key": int(keys(bucket, np.zeros(1, np.int64))[0])}
-    return pa.Table.from_pylist([row], schema=VERDICT)
+    return verdicts(keys(bucket, np.zeros(1, np.int64)))
 
 
-@beam.typehints.with_output_types(pa.Table, **{_VERDICTS: pa.Table, _CUT: pa.Table})
+@beam.typehints.with_output_types(pa.Table, **{_VERDICTS: pa.Table})
 class Look(SideBySide):
-    """Bucket numbers to BAND tables; verdicts of the passes that look at one bucket go to the tag `verdicts`, and CUT
-    tables, where no near-duplicate may be missed, to `cut`.
-    """
+    """Bucket numbers to tables of `near_rows`; what the passes over one bucket say goes to the tag `verdicts`."""
 
     def __init__(self, folder: str, passes: tuple[local.Pass, ...], near: NearOptions | None, threads: int = 1) -> None:
         super().__init__(threads)
@@ -64,16 +59,12 @@ class Look(SideBySide):
         tally.add(examples.num_rows)
         told = local.apply(examples, self._passes)
         rows = pc.index_in(told["example_id"], value_set=flat(examples["example_id"])).to_numpy().astype(np.int64)
-        found = {name: told[name] for name in VERDICT.names if name != "key"} | {"key": pa.array(keys(bucket, rows))}
-        verdicts = pa.table([found[name] for name in VERDICT.names], schema=VERDICT)
-        out = [TaggedOutput(_VERDICTS, pa.concat_tables([_nothing(bucket), verdicts]))]
+        of_passes = verdicts(keys(bucket, rows), **{name: told[name] for name in VERDICT.names if name != "key"})
+        out = [TaggedOutput(_VERDICTS, pa.concat_tables([_nothing(bucket), of_passes]))]
         if self._near is None:
             return out
         left = np.delete(np.arange(examples.num_rows), rows)
-        examples, key = examples.take(pa.array(left)), keys(bucket, left)
-        if self._near.exact:
-            out.append(TaggedOutput(_CUT, cut_rows(examples, key, self._near.width)))
-        return [*out, band_rows(examples, key, self._near)]
+        return [*out, near_rows(examples.take(pa.array(left)), keys(bucket, left), self._near)]
 
 
 @beam.typehints.with_output_types(pa.Table, **{_VERDICTS: pa.Table})
@@ -102,11 +93,11 @@ class Cap(beam.DoFn):
         """One bucket."""
         rows = bucket[1]
         if self._column == "intent":
-            rows, verdicts = sampled(rows, self._caps.power, self._caps.floor)
-            yield TaggedOutput(_VERDICTS, verdicts)
+            rows, gone = sampled(rows, self._caps.power, self._caps.floor)
+            yield TaggedOutput(_VERDICTS, gone)
         most = getattr(self._caps, self._column)
-        rows, verdicts = capped(rows, self._column, most, f"max_per_{self._column}")
-        yield TaggedOutput(_VERDICTS, verdicts)
+        rows, gone = capped(rows, self._column, most, f"max_per_{self._column}")
+        yield TaggedOutput(_VERDICTS, gone)
         yield rows
 
 
@@ -134,11 +125,11 @@ class Apply(SideBySide):
 
     def work(self, element: tuple[int, pa.Table]) -> list[pa.Table]:
         """One bucket."""
-        bucket, verdicts = element
+        bucket, found = element
         examples = storage.read_table(bucket_path(self._source, bucket), EXAMPLE.schema)
-        verdicts = verdicts.filter(pc.is_valid(verdicts["reason"]))
-        rows = verdicts["key"].to_numpy() - keys(bucket, np.zeros(1, np.int64))[0]
-        told = (verdicts[name].to_pylist() for name in ("reason", "detail", "of", "similarity"))
+        found = found.filter(pc.is_valid(found["reason"]))
+        rows = found["key"].to_numpy() - keys(bucket, np.zeros(1, np.int64))[0]
+        told = (found[name].to_pylist() for name in ("reason", "detail", "of", "similarity"))
         gone = left_out(examples, rows, *told)
         stays = examples.take(pa.array(np.delete(np.arange(examples.num_rows), rows)))
         write_bucket(self._target, bucket, stays, EXAMPLE)
@@ -172,12 +163,11 @@ class Sift(beam.PTransform):
     def expand(self, numbers: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
         look = Look(self._folder, self._passes, self._near, self._by.threads)
-        looked = numbers | "Look" >> beam.ParDo(look).with_outputs(_VERDICTS, _CUT, main="bands")
-        verdicts = [looked[_VERDICTS]]
+        looked = numbers | "Look" >> beam.ParDo(look).with_outputs(_VERDICTS, main="near")
+        found = [looked[_VERDICTS]]
         if self._near is not None:
-            near = NearDuplicates(partial(bucket_path, self._folder), self._near, self._by)
-            verdicts.append((looked.bands, looked[_CUT]) | near)
-        gathered = tuple(verdicts) | "ToBuckets" >> self._by.shuffle(ByBucket("key"))
+            found.append(looked.near | NearDuplicates(partial(bucket_path, self._folder), self._near, self._by))
+        gathered = tuple(found) | "ToBuckets" >> self._by.shuffle(ByBucket("key"))
         return gathered | "Apply" >> beam.ParDo(self._apply)
 
 
@@ -192,10 +182,10 @@ class CapAndSample(beam.PTransform):
         """Build the graph: users, then intents, then domains, each among what the one before left."""
         read = ReadRivals(self._folder, self._by.threads)
         held = numbers | "ReadRivals" >> beam.ParDo(read).with_outputs(_VERDICTS, main="rows")
-        rows, verdicts = held.rows, [held[_VERDICTS]]
+        rows, found = held.rows, [held[_VERDICTS]]
         for column in ("user", "intent", "domain"):
             together = rows | f"By {column}" >> self._by.shuffle(ByGroup(column, self._by.buckets))
             cut = together | f"Cap {column}" >> beam.ParDo(Cap(column, self._caps)).with_outputs(_VERDICTS, main="rows")
-            rows, verdicts = cut.rows, [*verdicts, cut[_VERDICTS]]
-        gathered = tuple(verdicts) | "ToBuckets" >> self._by.shuffle(ByBucket("key"))
+            rows, found = cut.rows, [*found, cut[_VERDICTS]]
+        gathered = tuple(found) | "ToBuckets" >> self._by.shuffle(ByBucket("key"))
         return gathered | "Apply" >> beam.ParDo(self._apply)

@@ -35,6 +35,21 @@ _READS: Final = (*_TEXT, "intent", "domain", *_SLOTS)
 _ANNOTATED: Final = re.compile(r"\[\s*([^\[\]:]+?)\s*:\s*([^\[\]]*?)\s*\]")
 
 
+def training_files(path: str) -> list[tuple[str, Given]]:
+    """URI and content of each file of a training set.
+
+    Raises
+    ------
+    ConfigError
+        If there is nothing to read.
+    """
+    try:
+        found = find(path, SUFFIXES, option=OPTION).files
+    except InputError as error:
+        raise ConfigError(str(error)) from None
+    return [(uri, read_given(file, OPTION)) for file, uri, _ in found]
+
+
 def read_training_set(path: str, ontology: Ontology | None = None) -> tuple[TrainingSet, list[Given]]:
     """The training set of a file, a folder or a glob.
 
@@ -49,12 +64,9 @@ def read_training_set(path: str, ontology: Ontology | None = None) -> tuple[Trai
     ConfigError
         If there is nothing to read, or a row cannot be right, with file and row.
     """
-    try:
-        found = find(path, SUFFIXES, option=OPTION).files
-    except InputError as error:
-        raise ConfigError(str(error)) from None
-    files = [read_given(file, OPTION) for file, _, _ in found]
-    held = [(uri, given, _rows(given)) for (_, uri, _), given in zip(found, files, strict=True)]
+    found = training_files(path)
+    files = [given for _, given in found]
+    held = [(uri, given, _rows(given)) for uri, given in found]
     columns = [set(names) for _, _, (names, _) in held]
     rows = [row for uri, given, (names, raw) in held for row in _known(raw, names, uri, given.where)]
     table = pa.Table.from_pylist(rows, schema=KNOWN.schema)

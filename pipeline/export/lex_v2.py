@@ -35,7 +35,7 @@ def write(rows: Sequence[Utterance], told: Counter[str]) -> dict[str, bytes]:
     """The zip, by name."""
     intents = fitted((row.intent for row in rows), _NO_NAME, _MOST_NAME, reserved=(_FALLBACK,))
     slots = fitted((span.name for row in rows for span in row.spans), _NO_NAME, _MOST_NAME)
-    own = [name for name in intents if re.sub(_NO_NAME, "_", name).casefold() == _FALLBACK.casefold()]
+    own = [name for name in intents if name.casefold() == _FALLBACK.casefold()]
     told["intents.reserved"] += len(own)
     told["intents.renamed"] += sum(a != b for a, b in intents.items()) - len(own)
     told["slots.renamed"] += sum(a != b for a, b in slots.items())

@@ -26,22 +26,8 @@ _CANCELLING: Final = "JOB_STATE_CANCELLING"
 # Seconds that Dataflow may take to end a cancelled job's workers, and between two looks.
 _CANCEL_SECONDS: Final = 900.0
 _PAUSE: Final = 5.0
-# A job in any other state writes nothing more.
-_ACTIVE: Final = frozenset(
-    f"JOB_STATE_{state}"
-    for state in (
-        "UNKNOWN",
-        "STOPPED",
-        "RUNNING",
-        "DRAINING",
-        "PENDING",
-        "CANCELLING",
-        "QUEUED",
-        "RESOURCE_CLEANING_UP",
-        "PAUSING",
-        "PAUSED",
-    )
-)
+# A job in any other state, also in one that is not known here, may write more.
+_ENDED: Final = frozenset(f"JOB_STATE_{state}" for state in ("DONE", "FAILED", "CANCELLED", "UPDATED", "DRAINED"))
 
 
 @dataclass
@@ -114,11 +100,11 @@ def attempt(folder: str, same: str, whole: bool, options: PipelineOptions) -> At
     held = json.loads(storage.read_bytes(path))
     found = [job for name in held["jobs"] if (job := _settled(name, options)) is not None]
     states = [job.current_state.name for job in found]
-    usable = found and all(state == _DONE or state in _ACTIVE for state in states)
+    usable = found and all(state == _DONE or state not in _ENDED for state in states)
     if usable and held["identity"] == same and not whole:
         return Attempt(path, same, held["token"], held["jobs"], resumed=True)
     for job, state in zip(found, states, strict=True):
-        if state in _ACTIVE:
+        if state not in _ENDED:
             region = options.view_as(GoogleCloudOptions).region
             raise StageError(
                 f"{folder}: job {job.id} ({job.name}) of another configuration or input still writes here; let it end, "
@@ -156,7 +142,7 @@ def left_running(name: str, options: PipelineOptions) -> Any | None:
     from apache_beam.runners.dataflow.dataflow_runner import DataflowPipelineResult, DataflowRunner
 
     job = newest(name, options)
-    if job is None or not (job.current_state.name == _DONE or job.current_state.name in _ACTIVE):
+    if job is None or not (job.current_state.name == _DONE or job.current_state.name not in _ENDED):
         return None
     runner = DataflowRunner()
     runner.dataflow_client = _client(options)

@@ -13,6 +13,7 @@ from pipeline.checks import parse_time
 from pipeline.errors import StageError
 from pipeline.jobs.context import OPTIONS_FILE, Context
 from pipeline.options import Config
+from pipeline.tail.takeover import SESSION_OPTIONS
 
 
 def belongs(context: Context) -> None:
@@ -29,8 +30,8 @@ def belongs(context: Context) -> None:
     folder = context.workspace.stage("ingest")
     facts, options = context.workspace.facts("ingest"), context.config.release
     path = storage.join(folder, OPTIONS_FILE)
-    held = json.loads(storage.read_bytes(path))["release"] if storage.exists(path) else {}
-    read_for = (held.get("interval_start"), held.get("interval_end"))
+    held = json.loads(storage.read_bytes(path)) if storage.exists(path) else {"release": {}, "signals": {}}
+    read_for = (held["release"].get("interval_start"), held["release"].get("interval_end"))
     asked = (options.interval_start, options.interval_end)
     if read_for != (None, None) and _moments(read_for) != _moments(asked):
         raise StageError(
@@ -43,6 +44,10 @@ def belongs(context: Context) -> None:
         for section, values in facts["config"].items()
         for key in _changed(section, values, now[section], unsaid[section])
     ]
+    if facts.get("taken") is not None:
+        # Stage ingest has divided the turns by their sessions.
+        asked = {name: now["signals"][name] for name in SESSION_OPTIONS}
+        changed += _changed("signals", {name: held["signals"].get(name) for name in asked}, asked, {})
     if changed:
         raise StageError(
             f"{folder}: the log was read with {', '.join(changed)}; run from ingest, or give the options as they were"

@@ -23,7 +23,7 @@ from pipeline.curation.passes import local_passes
 from pipeline.curation.pooling import CastVotes, Curate, PoolVotes
 from pipeline.curation.select import Apply, CapAndSample, Sift
 from pipeline.curation.shuffling import Shuffling
-from pipeline.curation.training_files import keep_training_set, read_training_set
+from pipeline.curation.training_files import keep_training_set, read_training_set, training_files
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.given import Given
 from pipeline.jobs.beside import ontology_of
@@ -51,9 +51,10 @@ def run(context: Context) -> None:
     InputError
         If an evaluation set cannot be read.
     """
-    workspace = context.workspace
-    context.begin("curate")
-    options, signals = context.config.curate, context.config.signals
+    workspace, options, signals = context.workspace, context.config.curate, context.config.signals
+    inputs = evaluation_inputs(options)
+    given = training_files(options.training_set) if options.training_set else []
+    context.begin("curate", inputs, [file.facts() for _, file in given])
     trained, ingested = workspace.facts("train"), workspace.facts("ingest")
     ontology = ontology_of(workspace)
     known, files = training_set(context, ontology)
@@ -67,7 +68,6 @@ def run(context: Context) -> None:
         shared,
         context.threads,
     )
-    inputs = evaluation_inputs(options)
     pooled = PoolVotes(
         workspace.table("curate", "pooled"),
         pool_options(options, trained["defect_model_id"], trained["correction_model_id"]),

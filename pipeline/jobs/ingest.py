@@ -62,7 +62,9 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = (),
     files = tombstone_files(workspace.out, context.config.forget.key)
     tombstones = files.load()
     admission = _admission(workspace, beside, labels)
-    context.begin("ingest", format, found.files)
+    # What of a folder and of files that options name is read here, by content: an attempt over others is other work.
+    made_from = (taken.facts if taken else None, beside.facts, labels.inputs, tombstones.macs if tombstones else [])
+    context.begin("ingest", format, found.files, *made_from)
     keep_ontology(workspace, beside)
     if found.skipped:
         context.progress.note(

@@ -14,6 +14,7 @@ from pipeline.errors import GateError
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import gates
 from pipeline.jobs.belongs import belongs
+from pipeline.jobs.beside import read_beside
 from pipeline.jobs.context import Context, numbers, write_one
 from pipeline.jobs.tail import mind_parent, tell_followers, write_tail
 from pipeline.publish import publisher
@@ -70,7 +71,7 @@ def run(context: Context) -> str:
     belongs(context)
     parent = intervals.parent(workspace.out, _interval(context))
     mind_parent(context, parent)
-    context.begin("release")
+    context.begin("release", parent, read_beside(context.config).facts)
     config = _config(context)
     with gates.pages(context) as library:
         passed = gates.run(context, config, parent, library)

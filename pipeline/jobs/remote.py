@@ -27,7 +27,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineState
 
 from pipeline import storage
-from pipeline.errors import AfterwordError, ConfigError
+from pipeline.errors import AfterwordError, ConfigError, Superseded
 from pipeline.jobs.attempts import Attempt
 from pipeline.jobs.failures import cause
 from pipeline.warehouse.source import is_warehouse
@@ -135,7 +135,8 @@ def keep(path: str, result: Any, stage: str, options: PipelineOptions) -> None:
 def wait(result: Any, options: PipelineOptions) -> str:
     """Wait for a submitted job; gives its state.
 
-    A command that is stopped meanwhile (from the keyboard, or by SIGTERM as schedulers do it) cancels its job.
+    A command that is stopped meanwhile (from the keyboard, or by SIGTERM as schedulers do it) cancels its job; one
+    whose work another may have taken up does not.
 
     Raises
     ------
@@ -153,6 +154,8 @@ def wait(result: Any, options: PipelineOptions) -> str:
             raise ours from error
         said = str(error).partition("Error:\n")[2].strip()
         raise _ended(result, error.result.state, "" if said == "None" else said, options) from error
+    except Superseded:
+        raise
     except KeyboardInterrupt:
         # Whatever the service answers, what is told is that the command was stopped.
         with suppress(Exception):

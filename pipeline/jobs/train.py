@@ -52,8 +52,8 @@ def run(context: Context) -> None:
     """
     taken = _taken(context.config.models.file)
     workspace = context.workspace
-    context.begin("train")
     held = audited(workspace)
+    context.begin("train", taken and taken.correction_id, held.inputs)
     if held.table.num_rows:
         # As they were when it was learned from them: stage label takes a reviewer's word from here.
         write_bucket(workspace.table("train", "gold"), 0, held.table, GOLD)

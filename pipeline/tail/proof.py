@@ -44,7 +44,7 @@ def prove_tail(manifest: Mapping[str, Any], read: Reader, behind: pa.Array) -> s
     if told is None:
         if files := files_of(manifest):
             raise VerifyError(f"{min(files)}: the release is not one of a row, and hands nothing on")
-        return "not one of a row: nothing was taken over, and nothing is handed on"
+        return "by itself (without ingest.incremental): nothing was taken over, and nothing is handed on"
     if told["handed_on"][OPEN] != told["left_open"]:
         raise VerifyError(
             f"tail: {told['handed_on'][OPEN]} open turns written, {told['left_open']} left open by ingest"

@@ -14,8 +14,9 @@ from schemas import TURN
 
 Mask = npt.NDArray[np.bool_]
 
-# How a record came here says nothing of the turn; `excluded` follows from the configuration.
-_OF_THE_WAY: Final = ("source", "received_time", "excluded")
+# How a record came here says nothing of the turn; `excluded` follows from the configuration. What follows from links to
+# parents (`features.parents`) is told of the one that was handed on, and not yet of the one that was read.
+_OF_THE_WAY: Final = ("source", "received_time", "excluded", "parent_id", "orphan", "sequence")
 _SAID: Final = tuple(name for name in TURN.names if name not in _OF_THE_WAY)
 
 

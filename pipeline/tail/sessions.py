@@ -119,7 +119,7 @@ def divide(turns: pa.Table, lost: pa.Table, interval: Interval) -> Division:
     may_come = (left <= (interval.lateness + interval.session_gap) * 1e6) & (interval.lateness > 0)
     is_kept = may_come & ~is_open & ~beyond
     touched = _touched(turns, lost, interval)
-    is_before = ~_changed(turns, ~was_judged | touched, last, interval) & ~is_open
+    is_before = ~_changed(whole, ~was_judged | touched, last) & ~is_open
     is_alone = np.bincount(number, weights=~read_now) == 0
 
     judged = (~is_open & ~is_before)[number]
@@ -146,13 +146,12 @@ def _bounds(number: I64) -> tuple[I64, I64]:
     return first, np.append(first[1:], len(number)) - 1
 
 
-def _changed(turns: pa.Table, new: Mask, last: I64, interval: Interval) -> Mask:
-    """Sessions that are not as they were judged, shape (sessions,).
+def _changed(whole: I64, new: Mask, last: I64) -> Mask:
+    """Sessions that are not as they were judged, shape (sessions,); `whole` is of `features.timeline.unbroken`.
 
     Where a session was cut because it grew too long, a new turn before the cut moves what follows: all sessions of one
     unbroken run of turns change from the first new turn on.
     """
-    whole = unbroken(turns, interval.session_gap)
     first_new = np.full(int(whole[-1]) + 1, len(new))
     rows = np.flatnonzero(new)
     np.minimum.at(first_new, whole[rows], rows)

@@ -18,6 +18,8 @@ from schemas import GOLD, TAIL
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+# Options of section `signals` that turns are divided by.
+SESSION_OPTIONS: Final = ("session_gap", "session_cap", "session_bytes")
 _BEGIN: Final = "begin here with ingest.take_over=false"
 
 
@@ -72,7 +74,7 @@ def interval_of(config: Mapping[str, Any]) -> Interval:
     times = (parse_time(config["release"][name], f"release.{name}") for name in names)
     start, end = ((time - _EPOCH) // _MICROSECOND for time in times)
     signals = config["signals"]
-    cut = (signals[name] for name in ("session_gap", "session_cap", "session_bytes"))
+    cut = (signals[name] for name in SESSION_OPTIONS)
     return Interval(start, end, *cut, config["ingest"]["lateness"])
 
 

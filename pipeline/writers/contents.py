@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas import KINDS, LEAST_USERS, LeftOutReason, outcome_words
+from schemas import KINDS, LEAST_USERS, outcome_words
+from schemas.outcome import OF_EXAMPLES
 
 # Domains told one by one; the manifest has all.
 _DOMAINS: Final = 30
@@ -46,7 +47,7 @@ def left_out(manifest: dict[str, Any]) -> list[str]:
 
 def _words(outcome: str) -> str:
     """Why a turn is in no example of its own, or an example in no release."""
-    return f"{'example' if outcome in set(LeftOutReason) else 'turn'}: {outcome_words(outcome)}"
+    return f"{'example' if outcome in OF_EXAMPLES else 'turn'}: {outcome_words(outcome)}"
 
 
 def limits(manifest: dict[str, Any]) -> list[str]:

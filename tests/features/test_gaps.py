@@ -37,3 +37,11 @@ def test_barge_in_is_null_where_not_logged_or_last():
 def test_session_id_is_the_first_turns():
     got = signals(turns({"turn_id": "a"}, {"turn_id": "b"}, {"turn_id": "c", "at": 1000.0}))
     assert column(got, "session_id") == ["a", "a", "c"]
+
+
+def test_depths_of_branches_are_no_skipped_positions():
+    """Two branches in turn: a depth that jumps is another branch, and nothing is missing."""
+    rows = ({"sequence": 0}, {"sequence": 4, "parent_id": "x"}, {"sequence": 1, "parent_id": "t000"}, {"sequence": 5})
+    got = signals(turns(*rows))
+    assert column(got, "skipped_after") == [None, None, 3, None]
+    assert column(got, "skipped_before") == [None, None, None, 3]

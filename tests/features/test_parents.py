@@ -43,6 +43,11 @@ def test_a_sequence_that_was_logged_stays():
     assert column(held(None, "t0", "t1", sequence=[5, 9, 0]), "sequence") == [5, 9, 2]
 
 
+def test_an_orphan_stays_one_when_it_is_looked_at_again():
+    table = linked(held("gone", None, "t1"))
+    assert column(table, "orphan") == [True, None, False] and column(table, "sequence") == [0, 0, 1]
+
+
 def test_a_log_without_parents_is_as_it_was():
     table = turns({}, {})
     assert linked(table) is table and column(table, "orphan") == [None, None]

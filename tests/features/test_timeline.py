@@ -49,13 +49,18 @@ def test_prompts_and_responses_are_text_of_a_session_too():
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(1, 8), st.integers(1, 60))
 def test_both_caps_cut_as_one_turn_after_the_other_would(sizes, cap, limit):
-    session, taken, wanted = 0, 0, []
-    for row, size in enumerate(sizes):
-        if row and (row % cap == 0 or taken + size > limit):
-            session, taken = session + 1, 0
-        taken += size
+    session, turns_taken, taken, wanted = 0, 0, 0, []
+    for size in sizes:
+        if turns_taken and (turns_taken == cap or taken + size > limit):
+            session, turns_taken, taken = session + 1, 0, 0
+        turns_taken, taken = turns_taken + 1, taken + size
         wanted.append(session)
-    assert sessions(turns(*({"utterance": "x" * n} for n in sizes)), session_cap=cap, session_bytes=limit) == wanted
+    table = turns(*({"utterance": "x" * n} for n in sizes))
+    assert sessions(table, session_cap=cap, session_bytes=limit) == wanted
+    # What begins with any of the sessions is cut alike: so turns can be worked on in pieces, and kept for a next run.
+    for row in {wanted.index(k) for k in wanted}:
+        later = sessions(table.slice(row).combine_chunks(), session_cap=cap, session_bytes=limit)
+        assert later == [k - wanted[row] for k in wanted[row:]]
 
 
 def test_seconds_count_from_the_sessions_own_start():

@@ -19,6 +19,7 @@ from on_dataflow import cloud, options, upload
 from synthetic import SETTINGS, afterword, tree
 
 from pipeline import lease, storage
+from pipeline.errors import Superseded
 from pipeline.jobs import attempts, remote
 
 ROOT = Path(__file__).parents[3]
@@ -51,11 +52,12 @@ def words(bucket: str, service: Service, *more: str) -> list[str]:
     return ["signals", *SETTINGS[2:], *more, "--out", f"{bucket}/out", "--", *options(bucket, service)]
 
 
+def kill(*_: Any) -> str:
+    raise Killed
+
+
 def killed(away: tuple[str, Service], monkeypatch: pytest.MonkeyPatch) -> None:
     """Run stage signals up to where its job was sent."""
-
-    def kill(*_: Any) -> str:
-        raise Killed
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(remote, "wait", kill)
@@ -161,3 +163,33 @@ def test_other_work_does_not_begin_under_a_job_that_still_writes(
     said = capsys.readouterr().err.splitlines()[-1]
     assert "job 2026-03-01-0 (afterword-signals-" in said and "gcloud dataflow jobs cancel 2026-03-01-0" in said
     assert len(service.jobs) == 1 and made(bucket) == before
+
+
+def test_a_file_of_options_that_changed_meanwhile_is_other_work(
+    away: tuple[str, Service], log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+):
+    """Who opted out since the job was sent would be kept by it."""
+    bucket, service = away
+    upload(log, f"{bucket}/log")
+    opted_out = tmp_path / "opted_out.txt"
+    opted_out.write_text("u001\n")
+    read = ("--input", f"{bucket}/log", *SETTINGS, "--set", f"filters.opt_out={json.dumps(str(opted_out))}")
+    command = ("ingest", *read, "--out", f"{bucket}/new", "--", *options(bucket, service))
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(remote, "wait", kill)
+        afterword(*command)
+    opted_out.write_text("u001\nu002\n")
+    assert afterword(*command) == 7
+    assert "of another configuration or input still writes here" in capsys.readouterr().err
+    assert len(service.jobs) == 1
+
+
+def test_a_run_whose_lease_another_has_leaves_its_job_to_that_one(
+    away: tuple[str, Service], monkeypatch: pytest.MonkeyPatch
+):
+    def wait(*_: Any, **__: Any) -> str:
+        raise Superseded
+
+    monkeypatch.setattr("apache_beam.runners.dataflow.dataflow_runner.DataflowPipelineResult.wait_until_finish", wait)
+    assert afterword(*words(*away)) == 130
+    assert away[1].asked_for == []

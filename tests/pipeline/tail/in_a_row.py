@@ -41,8 +41,8 @@ def write_days(folder: Path) -> list[Path]:
     return paths
 
 
-def run(log: Path, day: int, out: Path, models: Path, *more: str) -> int:
-    """A whole run over a day."""
+def run(log: Path | None, day: int, out: Path, models: Path, *more: str) -> int:
+    """A whole run over a day; without its log where it goes on from a later stage."""
     start = MIDNIGHT + day * DAY
     sets = [
         f"release.interval_start={start.isoformat()}",
@@ -51,7 +51,8 @@ def run(log: Path, day: int, out: Path, models: Path, *more: str) -> int:
         f"models.file={json.dumps(str(models))}",
     ]
     options = [part for each in sets for part in ("--set", each)]
-    return afterword("run", "--input", log, *SETTINGS[:4], *options, "--out", out, *more)
+    read = () if log is None else ("--input", log, *SETTINGS[:2])
+    return afterword("run", *read, *SETTINGS[2:4], *options, "--out", out, *more)
 
 
 def manifests(out: Path) -> list[dict[str, Any]]:

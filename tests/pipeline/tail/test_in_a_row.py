@@ -118,3 +118,9 @@ def test_a_tail_that_is_not_what_the_manifest_says_is_found(row: Path, change: A
 def test_explain_says_that_a_turn_waits_for_the_next_run(row: Path, capsys: Any):
     assert afterword("explain", f"{LAST}-0", "--out", row) == 3
     assert "still open at the end" in capsys.readouterr().err
+
+
+def test_sessions_are_those_that_ingest_divided_the_turns_by(row: Path, released: Path, tmp_path: Path, capsys: Any):
+    out = copy(row, tmp_path / "out")
+    assert run(None, 1, out, released, "--from", "signals", "--set", "signals.session_gap=600") == 7
+    assert "the log was read with signals.session_gap = 300.0, not 600" in capsys.readouterr().err
