@@ -31,7 +31,11 @@ WANTED = {
     "signals": [{"Create", "Signals", "WriteCounts"}],
     "train": [{"Create", "Count"}, {"Create", "Keep"}, {"Create", "Edges", "Known", "WriteEdges"}],
     "label": [{"Create", "Judge", "WriteCounts", "WriteProfile"}],
-    "curate": [{"Create", "Curate", "WritePool"}, {"Create", "Sift", "WriteRound-0"}],
+    "curate": [
+        {"Create", "SharedConversations", "WriteShared_Conversations"},
+        {"Create", "Curate", "WritePool"},
+        {"Create", "Sift", "WriteRound-0"},
+    ],
     "release": [
         {"Sample turns", "Sample signals", "Sample judgements", "Sample examples", "WriteRows"},
         {"Create", "Shuffle0", "Write0", "WriteShards"},
