@@ -122,7 +122,7 @@ bench-scale: install
 	$(BIN)/python -m bench.scale --out out/scale.json
 
 bench-dedup: install
-	$(BIN)/python -m bench.near_duplicates --data $(DATA) --out out/near_duplicates.json
+	$(BIN)/python -m bench.near_duplicates --data $(DATA) --exact 12000 50000 200000 --out out/near_duplicates.json
 	$(BIN)/python -m bench.duplicate_cost --data $(DATA) --out out/duplicate_cost.json
 
 clean:

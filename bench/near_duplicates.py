@@ -2,6 +2,7 @@
 
     make bench-dedup                                    200,000 distinct utterances, and the stage on a million
     python -m bench.near_duplicates --texts 50000       fewer; --stage 0 leaves the stage out
+    python -m bench.near_duplicates --exact 50000       exact comparison of so many too, or of several numbers
 
 Each gets the same hashed letter sequences, and gives the pairs of texts that share a band: of equally many bands and
 rows, so equal pairs are to be expected. `recall` is the share of the pairs that are alike, as any of the three found
@@ -30,6 +31,7 @@ from features.hashing import hash64, hash128_hex
 from features.text import normalise
 from pipeline import storage
 from pipeline.curation.candidates import pairs
+from pipeline.curation.exact import alike_pairs, cut_rows
 from pipeline.curation.minhash import bands_for
 from pipeline.curation.near import NearOptions, band_rows
 from pipeline.curation.shingles import Shingles, jaccard, shingles, windows
@@ -225,6 +227,30 @@ def compare(texts: list[str]) -> dict[str, float]:
     return figures
 
 
+def exactly(base: list[str], n: int) -> dict[str, float]:
+    """Seconds of exact comparison, the cutting into sequences included: some labels, one, one sentence with numbers."""
+    corpus = examples_of(varied(base, n))
+    one, said = (corpus.schema.get_field_index(name) for name in ("intent", "utterance"))
+    label = pa.array(["i"] * n, pa.string())
+    counted = corpus.set_column(said, "utterance", pa.array([f"set an alarm for {k:06}" for k in range(n)]))
+    logs = {
+        "labels": corpus,
+        "one_label": corpus.set_column(one, "intent", label),
+        "numbers": counted.set_column(one, "intent", label),
+    }
+    figures: dict[str, float] = {}
+    for name, examples in logs.items():
+        seconds, pairs_of = timed(lambda examples=examples: _exact_pairs(examples))
+        figures |= {f"exact.{n}.{name}.s": seconds, f"exact.{n}.{name}.pairs": pairs_of}
+    return figures
+
+
+def _exact_pairs(examples: pa.Table) -> int:
+    """How many pairs are alike; one that comes twice counts twice."""
+    rows = cut_rows(examples, np.arange(examples.num_rows), _WIDTH)
+    return sum(len(first) for first, _, _ in alike_pairs(rows, _LIKENESS))
+
+
 def stage(texts: list[str]) -> dict[str, float]:
     """The product's round over buckets of examples, in a process of its own."""
     with tempfile.TemporaryDirectory() as work:
@@ -267,8 +293,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with hwu64/ and slurp/")
     parser.add_argument("--out", type=Path, default=Path("out/near_duplicates.json"))
-    parser.add_argument("--texts", type=int, default=TEXTS, help="texts for the comparison")
+    parser.add_argument("--texts", type=int, default=TEXTS, help="texts for the comparison; 0 = none")
     parser.add_argument("--stage", type=int, default=STAGE, help="examples for the product's round; 0 = none")
+    parser.add_argument("--exact", type=int, nargs="*", default=[], help="examples for exact comparison")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--buckets", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -276,7 +303,11 @@ def main() -> int:
         print(json.dumps(run_stage(arguments.work, arguments.buckets)))
         return 0
     base = sentences(arguments.data)
-    figures: dict[str, Any] = machine() | compare(varied(base, arguments.texts))
+    figures: dict[str, Any] = machine()
+    if arguments.texts:
+        figures |= compare(varied(base, arguments.texts))
+    for n in arguments.exact:
+        figures |= exactly(base, n)
     if arguments.stage:
         figures |= stage(varied(base, arguments.stage))
     rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in figures.items()}

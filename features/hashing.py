@@ -13,6 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from schemas.turn import CONVERSATION_SUBJECT
+
 U64 = npt.NDArray[np.uint64]
 
 _KEY: Final = "afterword/hash/1"
@@ -71,7 +73,7 @@ def conversation_pseudonyms(conversations: npt.NDArray[np.object_]) -> npt.NDArr
     """Name of each conversation id in a lineage, shape (n,): that of the subject which it stands for where no user is
     logged.
     """
-    return pseudonyms("conv:" + conversations)
+    return pseudonyms(CONVERSATION_SUBJECT + conversations)
 
 
 def hash_text(text: str) -> int:

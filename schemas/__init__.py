@@ -27,6 +27,7 @@ from schemas.tail import TAIL
 from schemas.truth import TRUTH
 from schemas.turn import (
     ASR_HYPOTHESIS,
+    CONVERSATION_SUBJECT,
     DERIVED,
     GOLD,
     GOLD_DEFINITIONS,
@@ -88,6 +89,7 @@ __all__ = [
     "BLAMES",
     "CANDIDATE_SOURCES",
     "CONTEXT_TURN",
+    "CONVERSATION_SUBJECT",
     "CORRECTION",
     "COUNT",
     "DEAD_LETTER",

@@ -34,6 +34,9 @@ SOURCE: Final = pa.struct([pa.field("uri", pa.string()), pa.field("position", pa
 # arguments. All other domains are an NLU's.
 TOOL_DOMAIN: Final = "tool"
 
+# Before a conversation that stands for a user, as none is logged.
+CONVERSATION_SUBJECT: Final = "conv:"
+
 OUTCOMES: Final = ("answered", "fallback", "clarify", "error", "handoff", "refused")
 
 TURN: Final = Record(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from pipeline import storage
+from pipeline.commands import opening
 from pipeline.publish import publisher
 from pipeline.verify import verify
 
 
 def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     """Print the proofs of a release, of an output folder's current one."""
-    folder = arguments.release.rstrip("/")
+    folder = opening.folder(arguments.release)
     if not storage.exists(storage.join(folder, "manifest.json")) and storage.exists(storage.join(folder, "CURRENT")):
         folder = storage.join(folder, "releases", publisher(folder).current() or "")
     for proof in verify(folder):

@@ -24,6 +24,7 @@ from features.hashing import pseudonyms
 from features.text import flat
 from pipeline import storage
 from pipeline.errors import ConfigError
+from schemas import CONVERSATION_SUBJECT
 
 FORMAT: Final = "afterword-tombstones/1"
 # Names the file of the key where the configuration does not.
@@ -185,7 +186,7 @@ def _make_key(path: str) -> None:
 
 def subject_of(conversation: str) -> str:
     """The subject id of a conversation in which no user is logged."""
-    return f"conv:{conversation}"
+    return f"{CONVERSATION_SUBJECT}{conversation}"
 
 
 def forgotten_turns(turns: pa.Table, tombstones: Tombstones) -> Mask:
@@ -197,7 +198,7 @@ def forgotten_turns(turns: pa.Table, tombstones: Tombstones) -> Mask:
         `subject_id, conversation_id`.
     tombstones : Tombstones
     """
-    conversation = pc.binary_join_element_wise("conv:", flat(turns["conversation_id"]), "")
+    conversation = pc.binary_join_element_wise(CONVERSATION_SUBJECT, flat(turns["conversation_id"]), "")
     whose = tombstones.is_forgotten(flat(turns["subject_id"]))
     return np.asarray(whose | tombstones.is_forgotten(conversation), dtype=bool)
 

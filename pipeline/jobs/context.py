@@ -27,6 +27,7 @@ from pipeline.jobs.attempts import Attempt, attempt, identity, left_running
 from pipeline.jobs.endpoint import guarded, job_endpoint
 from pipeline.jobs.failures import failures
 from pipeline.jobs.remote import LOCAL_RUNNER
+from pipeline.jobs.stopped import cancelled_when_stopped
 from pipeline.monitoring import counted, largest
 from pipeline.options import Config
 from pipeline.progress import Progress
@@ -125,15 +126,16 @@ class Context:
         workers.watch()
         pipeline = beam.Pipeline(options=options)
         build(pipeline)
-        with failures():
-            result, state = guarded(job_endpoint(options), lambda: self._waited(pipeline, options))
+        sent: list[Any] = []
+        with failures(), cancelled_when_stopped(sent):
+            state = guarded(job_endpoint(options), lambda: self._waited(pipeline, options, sent))
         if state is not None and state != PipelineState.DONE:
             raise AfterwordError(f"the runner ended the pipeline in state {state}; its own log says why")
-        for name, value in largest(result).items():
+        for name, value in largest(sent[-1]).items():
             self.progress.largest(name, value)
 
-    def _waited(self, pipeline: beam.Pipeline, options: PipelineOptions) -> tuple[Any, str | None]:
-        """Send the job, and wait for its end; gives what the runner has of it, and its state.
+    def _waited(self, pipeline: beam.Pipeline, options: PipelineOptions, sent: list[Any]) -> str | None:
+        """Send the job, put what the runner has of it into `sent`, and wait for its end; gives its state.
 
         One that an earlier command has sent is waited for instead.
         """
@@ -142,8 +144,8 @@ class Context:
             result = left_running(remote.job_name(options), options)
         if result is not None:
             self.progress.note(f"{self.progress.at}: job {result.job_id()} of an earlier command is waited for")
-        result = result or pipeline.run()
-        return result, self._wait(result, options)
+        sent.append(result or pipeline.run())
+        return self._wait(sent[-1], options)
 
     def _wait(self, result: Any, options: PipelineOptions) -> str | None:
         if not remote.on_dataflow(options):

@@ -1,18 +1,13 @@
 """Jobs on Dataflow: what is wanted before one is submitted, its name and labels, and what is kept of it.
 
 Beam's runner does the submitting. What is added here is that a job can be found again from the run that submitted it
-(`<out>/runs/<run_id>/jobs.json`), that it does not outlive a command that is stopped, and that its end is told in one
-line.
+(`<out>/runs/<run_id>/jobs.json`), and that its end is told in one line.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +22,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineState
 
 from pipeline import storage
-from pipeline.errors import AfterwordError, ConfigError, Superseded
+from pipeline.errors import AfterwordError, ConfigError
 from pipeline.jobs.attempts import Attempt
 from pipeline.jobs.failures import cause
 from pipeline.warehouse.source import is_warehouse
@@ -135,9 +130,6 @@ def keep(path: str, result: Any, stage: str, options: PipelineOptions) -> None:
 def wait(result: Any, options: PipelineOptions) -> str:
     """Wait for a submitted job; gives its state.
 
-    A command that is stopped meanwhile (from the keyboard, or by SIGTERM as schedulers do it) cancels its job; one
-    whose work another may have taken up does not.
-
     Raises
     ------
     AfterwordError
@@ -146,21 +138,13 @@ def wait(result: Any, options: PipelineOptions) -> str:
     from apache_beam.runners.dataflow.dataflow_runner import DataflowRuntimeException
 
     try:
-        with _terminated():
-            state: str = result.wait_until_finish()
+        state: str = result.wait_until_finish()
     except DataflowRuntimeException as error:
         ours = cause(str(error))
         if ours is not None:
             raise ours from error
         said = str(error).partition("Error:\n")[2].strip()
         raise _ended(result, error.result.state, "" if said == "None" else said, options) from error
-    except Superseded:
-        raise
-    except KeyboardInterrupt:
-        # Whatever the service answers, what is told is that the command was stopped.
-        with suppress(Exception):
-            result.cancel()
-        raise
     if state != PipelineState.DONE:
         raise _ended(result, state, "", options)
     return state
@@ -174,20 +158,3 @@ def _ended(result: Any, state: str, said: str, options: PipelineOptions) -> Afte
         f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job}?project={cloud.project}. "
         "The last release stays current"
     )
-
-
-@contextmanager
-def _terminated() -> Iterator[None]:
-    """SIGTERM as an interrupt from the keyboard, as far as this thread may say so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

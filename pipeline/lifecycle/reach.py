@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from features.text import flat, is_true
 from pipeline import storage
 from pipeline.filters.tombstones import Tombstones, forgotten_turns, subject_of
-from pipeline.tail.files import OPEN, RECENT, files_of
+from pipeline.tail.files import OPEN, RECENT, TURN_TABLES, files_of
 from pipeline.workspace import Workspace
 
 Mask = npt.NDArray[np.bool_]
@@ -39,7 +39,7 @@ class Turns:
 
 def turn_files(workspace: Workspace) -> list[str]:
     """Files of turns that stage ingest left, those for the next run too."""
-    folders = [workspace.table("ingest", name) for name in ("turns", OPEN, RECENT)]
+    folders = [workspace.table("ingest", name) for name in TURN_TABLES]
     return [path for f in folders if storage.exists(f) for path in storage.files(f, "bucket-*.parquet")]
 
 

@@ -20,7 +20,7 @@ from pipeline.jobs.context import OPTIONS_FILE, Context
 from pipeline.lifecycle.listing import walk
 from pipeline.options import Config
 from pipeline.stages import STAGES
-from pipeline.tail.files import OPEN, RECENT
+from pipeline.tail.files import OPEN, TURN_TABLES
 from pipeline.transforms.counts import add_up, counts
 from pipeline.workspace import Workspace
 from schemas import COUNT
@@ -78,7 +78,7 @@ def take_out(workspace: Workspace, tombstones: Tombstones, turn_ids: pa.Array) -
     theirs. The counts and the marker follow from the tables that remain.
     """
     facts = workspace.facts("ingest")
-    turns = tuple(f"{workspace.table('ingest', name)}/" for name in ("turns", OPEN, RECENT))
+    turns = tuple(f"{workspace.table('ingest', name)}/" for name in TURN_TABLES)
     paths = [e.path for stage in ("train", "ingest") for e in walk(workspace.stage(stage))]
     # A sample to audit, which no stage reads; its contexts may be of a record that another user's superseded.
     storage.remove(workspace.table("ingest", "redactions"))

@@ -9,6 +9,8 @@ OPEN, RECENT, LABELS = "open", "recent", "labels"
 # Folders in a release. Not `<view>/data/`: they are no data set, and no trainer is to find them.
 TURNS_FOLDER: Final = "tail"
 GOLD_FOLDER: Final = "tail_gold"
+# Tables of stage ingest that hold turns: those that the run judges, and those that it puts aside for others.
+TURN_TABLES: Final = ("turns", OPEN, RECENT)
 _FOLDERS: Final = {OPEN: TURNS_FOLDER, RECENT: TURNS_FOLDER, LABELS: GOLD_FOLDER}
 
 

@@ -15,7 +15,7 @@ from features.hashing import hash128_hex, join, strings
 from features.interpretation import leading_first
 from features.text import flat, is_true
 from pipeline.readers.base import dead_letter
-from schemas import DEAD_LETTER, LOGGED_TURN, OUTCOMES, TIME, TURN, Reason
+from schemas import CONVERSATION_SUBJECT, DEAD_LETTER, LOGGED_TURN, OUTCOMES, TIME, TURN, Reason
 
 Mask = npt.NDArray[np.bool_]
 
@@ -102,7 +102,8 @@ def _or_null(text: pa.ChunkedArray) -> pa.Array:
 
 def _subject(logged: pa.Table, user: Mask) -> pa.Array:
     """user_id, else conv:<conversation_id>."""
-    conversation = pc.binary_join_element_wise("conv:", pc.fill_null(flat(logged["conversation_id"]), ""), "")
+    named = pc.fill_null(flat(logged["conversation_id"]), "")
+    conversation = pc.binary_join_element_wise(CONVERSATION_SUBJECT, named, "")
     return pc.if_else(pa.array(user), flat(logged["user_id"]), conversation)
 
 

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+import grpc
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+
 ROOT: Final = Path(__file__).parents[2]
 DATA: Final = Path(os.environ.get("AFTERWORD_DATA", ROOT.parent / "shared" / "data"))
 CALLS: Final = DATA / "dstc1_letsgo"
@@ -31,6 +34,14 @@ def ended(command: subprocess.Popen[str]) -> tuple[int, str]:
 def run(*arguments: Any, beam: list[str] | None = None, cwd: Path = ROOT) -> tuple[int, str]:
     """The whole main job in a process of its own."""
     return ended(started("run", *arguments, beam=beam, cwd=cwd))
+
+
+def states(endpoint: str) -> list[str]:
+    """States of the jobs of a job server."""
+    with grpc.insecure_channel(endpoint) as channel:
+        asked = beam_job_api_pb2.GetJobsRequest()
+        jobs = beam_job_api_pb2_grpc.JobServiceStub(channel).GetJobs(asked).job_info
+    return [beam_job_api_pb2.JobState.Enum.Name(job.state) for job in jobs]
 
 
 def released(out: Path) -> dict[str, bytes]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from bench.spark_cluster import ROOT, Spark, processes
-from tests.spark.command import CALLS, released, run
+from tests.spark.command import CALLS, ended, released, run, started, states
 
 pytestmark = pytest.mark.spark
 
@@ -52,3 +54,17 @@ def test_beams_own_spark_runner_starts_the_jar_and_leaves_no_server_behind(jars:
     assert code == 3, said
     assert "holds no usable turn" in said
     assert not [p for p in processes().values() if str(jar) in p.command]
+
+
+def test_a_command_that_is_stopped_cancels_its_job(embedded: Spark, tmp_path: Path):
+    arguments = ("ingest", "--input", CALLS, "--format", "dstc", "--out", tmp_path / "out")
+    command, until = started(*arguments, beam=embedded.beam), time.monotonic() + 120
+    while "RUNNING" not in states(embedded.endpoint):
+        assert command.poll() is None and time.monotonic() < until
+        time.sleep(0.05)
+    command.send_signal(signal.SIGTERM)
+    code, said = ended(command)
+    assert code == 130, said
+    assert said.splitlines()[-1] == "afterword: stopped; the last release stays current"
+    found = states(embedded.endpoint)
+    assert "CANCELLED" in found and "RUNNING" not in found

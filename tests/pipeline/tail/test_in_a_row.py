@@ -12,7 +12,9 @@ import pytest
 from in_a_row import LABEL, LAST, LATE, OVER, manifests, run, write_days
 from synthetic import afterword, copy, tree
 
+from pipeline import storage
 from pipeline.errors import VerifyError
+from pipeline.tail.files import RECENT
 from pipeline.tail.proof import prove_tail
 from pipeline.verify import PROOFS, RECORDS, verify
 
@@ -118,6 +120,20 @@ def test_a_tail_that_is_not_what_the_manifest_says_is_found(row: Path, change: A
 def test_explain_says_that_a_turn_waits_for_the_next_run(row: Path, capsys: Any):
     assert afterword("explain", f"{LAST}-0", "--out", row) == 3
     assert "still open at the end" in capsys.readouterr().err
+
+
+def test_explain_says_by_which_run_a_turn_was_judged(row: Path, tmp_path: Path, capsys: Any):
+    """Of a turn that stands in the tables for late events alone, as with a lateness of more than the interval."""
+    out = copy(row, tmp_path / "out")
+    path = next((out / "stages" / "ingest" / RECENT).glob("bucket-*.parquet"))
+    turns = pq.read_table(path)
+    names = pa.array([f"before-{n}" for n in range(turns.num_rows)])
+    turns = turns.set_column(turns.column_names.index("turn_id"), "turn_id", names)
+    judged = pa.repeat("of-the-day-before", turns.num_rows)
+    storage.rewrite_table(str(path), turns.set_column(turns.column_names.index("judged_by"), "judged_by", judged))
+    assert afterword("explain", "before-0", "--out", out) == 3
+    said = capsys.readouterr().err
+    assert "by an earlier run and is as it was" in said and "(release of-the-day-before)" in said
 
 
 def test_sessions_are_those_that_ingest_divided_the_turns_by(row: Path, released: Path, tmp_path: Path, capsys: Any):
