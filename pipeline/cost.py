@@ -51,6 +51,9 @@ TURN_MEMORY: Final = 1670.0
 WORKER_MEMORY: Final = 916 << 20
 MEASURED_TRAIN_ROWS: Final = 20_000
 _COSTS: Final = {"local": SPILL, "dataflow": NATIVE, "spark": NATIVE}
+# CPU seconds once a run beside those of the stages: the start of SDK workers for some dozen pipelines, on a cluster
+# (`python -m bench.spark`; of Dataflow nothing was measured).
+ENGINE_ONCE_S: Final = {"local": 0.0, "dataflow": 0.0, "spark": 91.0}
 # Threads of a worker that each hold a bucket (`workers.threads` = 0).
 THREADS: Final = {"local": 2, "dataflow": 1, "spark": 1}
 # Share of the hours paid for that a worker works; the rest is starting, waiting for the last bucket, and the engine's
@@ -126,6 +129,7 @@ def estimate(
             "shuffled": round(cost.shuffled * turns * scale),
             "stored": round(cost.stored * turns * scale),
         }
+    once += ENGINE_ONCE_S[runner]
     busy = BUSY[runner]
     return Estimate(
         stages=stages,

@@ -110,6 +110,13 @@ def test_workers_share_what_goes_by_turns_as_far_as_there_are_buckets(figures: N
     assert one.vcpu_hours == four.vcpu_hours
 
 
+def test_spark_starts_workers_once_a_run_whatever_its_turns():
+    def beside(turns: int) -> float:
+        return estimate(turns, 4, "spark").vcpu_hours - estimate(turns, 4, "dataflow").vcpu_hours
+
+    assert beside(10) == pytest.approx(beside(1_000_000)) == pytest.approx(costs.ENGINE_ONCE_S["spark"] / 3600 / 0.7)
+
+
 def test_a_cost_by_value(figures: None):
     found = estimate(1_000_000, 4, "local")
     hours = 170 / 3600
