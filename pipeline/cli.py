@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, NoReturn
 
+from pipeline import log
 from pipeline.arguments import parser
 from pipeline.errors import AfterwordError
 from pipeline.lifecycle.arguments import COMMANDS as LIFECYCLE
@@ -41,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(own)
     quiet()
     try:
+        log.begin(getattr(arguments, "log_format", None))
         # Imported only now: of a command that is not run nothing is wanted, and some libraries take seconds.
         name = _MODULES.get(arguments.command, arguments.command)
         code = int(importlib.import_module(f"pipeline.commands.{name}").run(arguments, beam_args))
@@ -77,7 +79,7 @@ def console() -> NoReturn:
 def _fail(message: str, code: int) -> int:
     # Standard error may be closed as well.
     with suppress(OSError):
-        print(f"afterword: {message}", file=sys.stderr)
+        print(log.current().said("failed", f"afterword: {message}", code), file=sys.stderr)
     return code
 
 

@@ -40,13 +40,24 @@ class Log:
         Stands in every line.
     path : str or None
         File that is written anew with each event, as stores cannot append; None = none is kept.
+    as_json : bool
+        Whether people are shown the lines too, in the place of text.
     """
 
     run_id: str = ""
     path: str | None = None
+    as_json: bool = False
     lines: list[str] = field(default_factory=list)
 
-    def line(self, stage: str, event: str, message: str, rows: int | None = None, seconds: float | None = None) -> str:
+    def line(
+        self,
+        stage: str,
+        event: str,
+        message: str,
+        rows: int | None = None,
+        seconds: float | None = None,
+        exit_code: int | None = None,
+    ) -> str:
         """One event as a line of JSON; kept, unless it only says that a stage is still at work.
 
         Parameters
@@ -61,21 +72,30 @@ class Log:
             Since the stage began.
         seconds : float, optional
             The same.
+        exit_code : int, optional
+            That the command ends with.
         """
-        told = {
+        told: dict[str, object] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "run_id": self.run_id,
+            "run_id": self.run_id or None,
             "stage": stage or None,
             "event": event,
             "rows": rows,
             "seconds": None if seconds is None else round(seconds, 3),
             "message": message,
         }
+        if exit_code is not None:
+            told["exit_code"] = exit_code
         text = json.dumps(told, ensure_ascii=False)
         if event != "running":
             self.lines.append(text)
             self._keep()
         return text
+
+    def said(self, event: str, message: str, exit_code: int | None = None) -> str:
+        """One event outside of a stage, kept; gives it as people are shown it."""
+        line = self.line("", event, message, exit_code=exit_code)
+        return line if self.as_json else message
 
     def _keep(self) -> None:
         from pipeline import storage  # imports Beam, which --help does without
@@ -84,3 +104,24 @@ class Log:
         with suppress(OSError):
             if self.path is not None:
                 storage.write_bytes(self.path, "".join(f"{line}\n" for line in self.lines).encode("utf-8"))
+
+
+_current = Log()
+
+
+def begin(wished: str | None) -> None:
+    """Begin the log of a command.
+
+    Raises
+    ------
+    ConfigError
+        If the environment names no form.
+    """
+    global _current
+    _current = Log()
+    _current.as_json = log_format(wished) == "json"
+
+
+def current() -> Log:
+    """The log of the command at work."""
+    return _current

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from apache_beam.io.filesystems import FileSystems
 
-from pipeline import storage
+from pipeline import log, storage
 from pipeline.completeness.expected import read_expectations
 from pipeline.completeness.ready import Wanted
 from pipeline.config import load
@@ -21,7 +21,7 @@ from pipeline.errors import ConfigError, StageError
 from pipeline.jobs.context import Context, pipeline_options
 from pipeline.jobs.remote import reachable, rooted
 from pipeline.lease import lease
-from pipeline.log import log_format
+from pipeline.progress import Progress
 from pipeline.publish import publisher
 from pipeline.publish_stores import STORES
 from pipeline.workspace import Workspace
@@ -48,9 +48,9 @@ def context(arguments: argparse.Namespace, beam_args: list[str]) -> Context:
     FileSystems.set_options(options)
     if getattr(arguments, "input", None):
         arguments.input = rooted(options, arguments.input)
-    opened = Context(Workspace(rooted(options, folder(arguments.out))), config, beam_args)
-    opened.progress.as_json = log_format(getattr(arguments, "log_format", None)) == "json"
-    opened.progress.log.run_id = opened.run_id
+    progress = Progress(as_json=log.current().as_json, log=log.current())
+    opened = Context(Workspace(rooted(options, folder(arguments.out))), config, beam_args, progress)
+    progress.log.run_id = opened.run_id
     return opened
 
 
@@ -81,8 +81,12 @@ def _leased(out: str, command: str) -> Iterator[None]:
     if out.split("://", 1)[0] not in STORES:
         yield
         return
-    with lease(publisher(out), command, lambda text: print(text, file=sys.stderr)):
+    with lease(publisher(out), command, _note):
         yield
+
+
+def _note(text: str) -> None:
+    print(log.current().said("note", text), file=sys.stderr)
 
 
 def wanted(arguments: argparse.Namespace) -> Wanted:

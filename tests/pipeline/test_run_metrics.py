@@ -112,8 +112,26 @@ def test_a_run_that_fails_says_so_and_tells_what_was_done_before(released: Path,
     assert told["afterword_run_success", ""] == 0
     assert ("afterword_stage_rows", 'stage="label",outcome="kept"') in told
     assert not [k for k in told if k[0] == "afterword_stage_rows" and 'stage="release"' in k[1]]
-    ended = max((out / "runs").glob("*/log.jsonl"), key=lambda p: p.stat().st_mtime).read_text().splitlines()
-    assert json.loads(ended[-1])["event"] == "failed" and json.loads(ended[-1])["stage"] == "release"
+    held = max((out / "runs").glob("*/log.jsonl"), key=lambda p: p.stat().st_mtime).read_text().splitlines()
+    stage, command = map(json.loads, held[-2:])
+    assert stage["event"] == "failed" and stage["stage"] == "release" and "exit_code" not in stage
+    assert command["event"] == "failed" and command["exit_code"] == 4 and command["stage"] is None
+    assert command["message"].startswith("afterword: ") and command["run_id"] == stage["run_id"] in str(held)
+
+
+def test_what_ends_a_command_is_json_too_where_that_is_wished(tmp_path: Path, monkeypatch: Any, capsys: Any):
+    call = ("run", "--input", tmp_path / "none.jsonl", "--format", "canonical", "--out", tmp_path / "out")
+    assert afterword(*call, "--log-format", "json") == 3
+    *_, last = map(json.loads, capsys.readouterr().err.splitlines())
+    assert last["exit_code"] == 3 and last["message"].startswith("afterword: --input ") and last["run_id"]
+    # Of a command without that option, and of one that ends before it has a run.
+    monkeypatch.setenv("AFTERWORD_LOG_FORMAT", "json")
+    assert afterword("verify", tmp_path) == 5
+    last = json.loads(capsys.readouterr().err)
+    assert last["exit_code"] == 5 and last["run_id"] is None
+    monkeypatch.setenv("AFTERWORD_LOG_FORMAT", "yaml")
+    assert afterword("verify", tmp_path) == 2
+    assert capsys.readouterr().err.startswith("afterword: AFTERWORD_LOG_FORMAT=yaml")
 
 
 def test_metrics_that_cannot_be_written_fail_no_run(released: Path, tmp_path: Path, capsys: Any):
