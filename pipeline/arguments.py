@@ -157,8 +157,11 @@ def _plans(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", required=True, metavar="NAME", help="reader; docs/cli.md lists them")
     _config(parser)
     engines = ("local", "dataflow", "spark")
-    parser.add_argument("--runner", choices=engines, default="local", help="engine of the run (%(default)s)")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="workers, of a vCPU each (%(default)s)")
+    parser.add_argument("--out", metavar="PATH", help="output folder: what lies below it is no input")
+    parser.add_argument("--runner", choices=engines, help="engine of the run (that of the options after --, or local)")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="workers, of a vCPU each (--max_num_workers after --, or 1)"
+    )
     _budget(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 
@@ -166,6 +169,9 @@ def _plans(parser: argparse.ArgumentParser) -> None:
 def _budget(parser: argparse.ArgumentParser) -> None:
     budget = parser.add_argument_group("cost, estimated (docs/cost.md)")
     budget.add_argument("--max-cost", type=float, metavar="X", help="refuse what is estimated to cost more")
+    budget.add_argument(
+        "--job-minutes", type=float, metavar="N", help="minutes that a job takes to start and to end (Dataflow: 3)"
+    )
     units = {
         "vcpu-hour": "an hour of a vCPU, by your price list",
         "gib-hour": "an hour of a GiB of memory",

@@ -28,12 +28,15 @@ from typing import Final, NoReturn
 
 from pipeline import log
 from pipeline.arguments import parser
-from pipeline.errors import AfterwordError
+from pipeline.errors import AfterwordError, ConfigError
 from pipeline.lifecycle.arguments import COMMANDS as LIFECYCLE
 from pipeline.stages import STAGES
 
 # Module of pipeline.commands of each command that has none by its own name.
 _MODULES: Final = {**dict.fromkeys(STAGES, "stage"), **dict.fromkeys(LIFECYCLE, "lifecycle")}
+
+# Commands that read files and run no job.
+_ALONE: Final = frozenset({"simulate", "verify", "explain", "audit", "evaluate", "export"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     quiet()
     try:
         log.begin(getattr(arguments, "log_format", None))
+        _mind(arguments.command, beam_args)
         # Imported only now: of a command that is not run nothing is wanted, and some libraries take seconds.
         name = _MODULES.get(arguments.command, arguments.command)
         code = int(importlib.import_module(f"pipeline.commands.{name}").run(arguments, beam_args))
@@ -81,6 +85,12 @@ def _fail(message: str, code: int) -> int:
     with suppress(OSError):
         print(log.current().said("failed", f"afterword: {message}", code), file=sys.stderr)
     return code
+
+
+def _mind(command: str, beam_args: list[str]) -> None:
+    """Refuse options of a runner where nothing would read them."""
+    if beam_args and command in _ALONE:
+        raise ConfigError(f"{command}: it runs no job and takes no options of a runner after --: {' '.join(beam_args)}")
 
 
 def _split(argv: list[str]) -> tuple[list[str], list[str]]:

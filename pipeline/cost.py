@@ -54,6 +54,10 @@ _COSTS: Final = {"local": SPILL, "dataflow": NATIVE, "spark": NATIVE}
 # CPU seconds once a run beside those of the stages: the start of SDK workers for some dozen pipelines, on a cluster
 # (`python -m bench.spark`; of Dataflow nothing was measured).
 ENGINE_ONCE_S: Final = {"local": 0.0, "dataflow": 0.0, "spark": 91.0}
+# Beam pipelines of a run, of which each is a job elsewhere.
+JOBS: Final = {"ingest": 1, "signals": 1, "train": 3, "label": 1, "curate": 3, "release": 3}
+# Minutes that a job takes to start and to end, its workers paid for. Assumed for Dataflow; on Spark the executors stay.
+JOB_MINUTES: Final = {"local": 0.0, "dataflow": 3.0, "spark": 0.0}
 # Threads of a worker that each hold a bucket (`workers.threads` = 0).
 THREADS: Final = {"local": 2, "dataflow": 1, "spark": 1}
 # Share of the hours paid for that a worker works; the rest is starting, waiting for the last bucket, and the engine's
@@ -74,7 +78,7 @@ class Estimate:
     shuffled, stored : int
         Bytes in all.
     vcpu_hours : float
-        Paid for: CPU hours over the share of them that is work.
+        Paid for: CPU hours over the share of them that is work, and the workers of each job while it starts and ends.
     hours : float
         By the clock, if no worker ever waits for another.
     worker_bytes : int
@@ -100,6 +104,7 @@ def estimate(
     train_rows: int = MEASURED_TRAIN_ROWS,
     threads: int = 1,
     workers: int = 1,
+    job_minutes: float | None = None,
 ) -> Estimate:
     """Estimate a run of all stages.
 
@@ -111,16 +116,24 @@ def estimate(
     turn_bytes : float or None
         Bytes of a turn as an Arrow table, as a reader gives it; None takes that of the measured ones.
     train_rows : int
-        Turns that are learned from, at most; the fit is taken to go by their number.
+        Turns that are learned from, at most; the fit is taken to go by their number. 0 = the models are given, and
+        stage train takes them as they are.
     threads : int
         Buckets that a worker holds at once.
     workers : int
         Workers of a vCPU each.
+    job_minutes : float or None
+        Minutes that each job takes to start and to end, its workers paid for; None takes those of the runner.
     """
     scale = 1.0 if turn_bytes is None else turn_bytes / LOGGED_BYTES
     learned = min(turns, train_rows) / MEASURED_TRAIN_ROWS
     stages, once, each = {}, 0.0, 0.0
+    minutes, jobs = JOB_MINUTES[runner] if job_minutes is None else job_minutes, 0
     for name, cost in _COSTS[runner].items():
+        if name == "train" and not train_rows:
+            cost = StageCost(0.0, 0.0, 0.0, 0.0)
+        else:
+            jobs += JOBS[name]
         own_once = cost.once_s * (learned if name == "train" else 1)
         own_each = cost.turn_us * turns / 1e6 * (scale if name in _BY_LENGTH else 1)
         once, each = once + own_once, each + own_each
@@ -130,14 +143,14 @@ def estimate(
             "stored": round(cost.stored * turns * scale),
         }
     once += ENGINE_ONCE_S[runner]
-    busy = BUSY[runner]
+    busy, starting = BUSY[runner], jobs * minutes / 60
     return Estimate(
         stages=stages,
         shuffled=sum(row["shuffled"] for row in stages.values()),
         stored=sum(row["stored"] for row in stages.values()),
-        vcpu_hours=(once + each) / 3600 / busy,
+        vcpu_hours=(once + each) / 3600 / busy + starting * workers,
         # What is once a run is one process's work.
-        hours=(once + each / min(workers, buckets)) / 3600 / busy,
+        hours=(once + each / min(workers, buckets)) / 3600 / busy + starting,
         worker_bytes=round(WORKER_MEMORY + TURN_MEMORY * scale * threads * turns / buckets),
         scale=scale,
     )

@@ -30,6 +30,8 @@ class Budget:
     vcpu_hour, gib_hour, shuffle_gib : float or None
         Price of an hour of a vCPU, of an hour of a GiB of memory, of a GiB shuffled. No price is known to us: without
         that of a vCPU there is no cost in money, and one of the others that is not given counts as nothing.
+    job_minutes : float or None
+        Minutes that a job takes to start and to end; None takes those of the runner (`pipeline.cost.JOB_MINUTES`).
     """
 
     runner: str = "local"
@@ -38,6 +40,7 @@ class Budget:
     vcpu_hour: float | None = None
     gib_hour: float | None = None
     shuffle_gib: float | None = None
+    job_minutes: float | None = None
 
 
 def plan(pattern: str, format: str, config: Config, budget: Budget, out: str | None = None) -> dict[str, Any]:
@@ -58,9 +61,10 @@ def plan(pattern: str, format: str, config: Config, budget: Budget, out: str | N
     """
     _check(budget)
     size = sizing.measure(find(pattern, reader(format).suffixes, out), format, config.shuffle.bucket_bytes)
-    rows = config.sample.train_rows
+    rows = 0 if config.models.file else config.sample.train_rows
     threads = config.workers.threads or THREADS[budget.runner]
-    found = estimate(size.turns, size.buckets, budget.runner, size.turn_bytes, rows, threads, budget.workers)
+    work = (size.turns, size.buckets, budget.runner, size.turn_bytes, rows, threads, budget.workers)
+    found = estimate(*work, budget.job_minutes)
     return {
         "input": pattern,
         "format": format,
@@ -80,7 +84,7 @@ def plan(pattern: str, format: str, config: Config, budget: Budget, out: str | N
         "worker_bytes": found.worker_bytes,
         "cost": cost(found, budget),
         "max_cost": budget.max_cost,
-        "notes": _notes(size, found, budget, config.shuffle.bucket_bytes),
+        "notes": _notes(size, found, budget, config),
     }
 
 
@@ -111,8 +115,8 @@ def afford(told: dict[str, Any]) -> None:
 
 
 def _check(budget: Budget) -> None:
-    for name in ("max_cost", "vcpu_hour", "gib_hour", "shuffle_gib"):
-        option = f"--{name}" if name == "max_cost" else f"--price-{name}"
+    for name in ("max_cost", "job_minutes", "vcpu_hour", "gib_hour", "shuffle_gib"):
+        option = f"--{name}" if name in ("max_cost", "job_minutes") else f"--price-{name}"
         value = getattr(budget, name)
         # Not a number is neither.
         if value is not None and not value >= 0:
@@ -123,8 +127,8 @@ def _check(budget: Budget) -> None:
         raise ConfigError("--max-cost: --price-vcpu-hour is wanted with it, by your price list")
 
 
-def _notes(size: sizing.Size, found: Estimate, budget: Budget, bucket_bytes: int) -> list[str]:
-    notes = []
+def _notes(size: sizing.Size, found: Estimate, budget: Budget, config: Config) -> list[str]:
+    notes, bucket_bytes = [], config.shuffle.bucket_bytes
     if size.buckets < budget.workers:
         notes.append(
             f"{size.buckets:,} bucket(s) for {budget.workers:,} workers: {budget.workers - size.buckets:,} would have "
@@ -134,6 +138,11 @@ def _notes(size: sizing.Size, found: Estimate, budget: Budget, bucket_bytes: int
         notes.append(
             f"a turn of this log is {found.scale:.1f} times the size of those that the figures were measured on; "
             "the estimate is the less sure"
+        )
+    if config.ingest.incremental:
+        notes.append(
+            "turns that are taken over from the run before are not in it: those of open sessions, and of the last "
+            f"{config.ingest.lateness:,.0f} s (ingest.lateness) before the interval"
         )
     if not size.turns:
         notes.append("no turn was seen in what was read of the files; is --format right?")

@@ -8,5 +8,9 @@ from hypothesis import HealthCheck, settings
 
 # As the command does (`pipeline.cli`), before anything loads OpenMP: threads that wait sleep.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-settings.register_profile("afterword", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Examples of a property; more find more, and take longer.
+EXAMPLES = int(os.environ.get("EXAMPLES", "40"))
+settings.register_profile(
+    "afterword", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("afterword")

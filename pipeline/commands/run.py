@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from apache_beam.options.pipeline_options import StandardOptions
-
 from pipeline.closing import closing_table
 from pipeline.commands.opening import alone, context, wanted
 from pipeline.commands.plan import planned
 from pipeline.errors import ConfigError
 from pipeline.jobs import run as job
-from pipeline.jobs.context import Context
 from pipeline.plan import afford
 
 
@@ -20,7 +17,7 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     _check(arguments)
     opened, complete = context(arguments, beam_args), wanted(arguments)
     if arguments.max_cost is not None:
-        afford(planned(arguments, opened.config, _engine(opened), 1))
+        afford(planned(arguments, opened.config, opened.options))
     with alone(arguments.out, arguments.command):
         result = job.run(opened, arguments.input, arguments.format, arguments.first, tuple(arguments.gold), complete)
     print(closing_table(result))
@@ -39,9 +36,3 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ConfigError("--expect and --marker are of stage ingest, which is not run; leave them out")
     if arguments.max_cost is not None:
         raise ConfigError("run: --max-cost is of a whole run, from its input on; it has no place beside --from")
-
-
-def _engine(context: Context) -> str:
-    """Whose costs a run has, by its runner's name."""
-    name = str(context.options.view_as(StandardOptions).runner).lower()
-    return "local" if "fnapi" in name else "dataflow" if "dataflow" in name else "spark"

@@ -392,3 +392,10 @@ def test_a_run_that_fails_leaves_its_stage_and_error(tmp_path: Path):
     assert afterword("run", "--input", tmp_path / "a.jsonl", "--out", tmp_path / "out", *SETTINGS) == 3
     held = json.loads(next((tmp_path / "out" / "runs").glob("*/run.json")).read_text())
     assert held["result"]["failed"] == "ingest" and "no usable turn" in held["result"]["error"]
+
+
+@pytest.mark.parametrize("call", [("verify", "x"), ("explain", "t", "--out", "x"), ("simulate", "--out", "x")])
+def test_options_of_a_runner_that_nothing_would_read_are_refused(call: tuple[str, ...], capsys: Any):
+    assert afterword(*call, "--", "--runner=DataflowRunner") == 2
+    said = capsys.readouterr().err
+    assert f"{call[0]}: it runs no job and takes no options of a runner after --: --runner=DataflowRunner" in said

@@ -105,14 +105,31 @@ def test_an_estimate_by_value(figures: None):
 
 def test_workers_share_what_goes_by_turns_as_far_as_there_are_buckets(figures: None):
     one, four, many = (estimate(1_000_000, 4, "dataflow", workers=n) for n in (1, 4, 100))
-    assert one.hours == pytest.approx((50 + 120) / 3600 / 0.7)
-    assert four.hours == many.hours == pytest.approx((50 + 30) / 3600 / 0.7)
-    assert one.vcpu_hours == four.vcpu_hours
+    starting = 4 * 3 / 60  # of four jobs, three minutes each
+    assert one.hours == pytest.approx((50 + 120) / 3600 / 0.7 + starting)
+    assert four.hours == many.hours == pytest.approx((50 + 30) / 3600 / 0.7 + starting)
+    assert four.vcpu_hours - one.vcpu_hours == pytest.approx(3 * starting)
+    assert estimate(1_000_000, 4, "dataflow", job_minutes=0.0).hours == pytest.approx(170 / 3600 / 0.7)
+
+
+def test_given_models_cost_no_fit(figures: None):
+    found = estimate(1_000_000, 4, "dataflow", train_rows=0)
+    assert found.stages["train"] == {"cpu_seconds": 0.0, "shuffled": 0, "stored": 0}
+    assert found.hours == pytest.approx(110 / 3600 / 0.7 + 3 / 60)
+
+
+def test_a_day_in_a_row_has_no_fit_and_says_what_is_not_in_it(log: Path):
+    days = ["models.file='models.json'", "ingest.incremental=true"]
+    days += ["release.interval_start='2026-03-01T00:00:00Z'", "release.interval_end='2026-03-02T00:00:00Z'"]
+    told = plan(str(log), "canonical", load(None, days), Budget())
+    assert told["stages"]["train"]["cpu_seconds"] == 0
+    assert "taken over from the run before are not in it" in told["notes"][0]
 
 
 def test_spark_starts_workers_once_a_run_whatever_its_turns():
     def beside(turns: int) -> float:
-        return estimate(turns, 4, "spark").vcpu_hours - estimate(turns, 4, "dataflow").vcpu_hours
+        spark, other = (estimate(turns, 4, engine, job_minutes=0.0) for engine in ("spark", "dataflow"))
+        return spark.vcpu_hours - other.vcpu_hours
 
     assert beside(10) == pytest.approx(beside(1_000_000)) == pytest.approx(costs.ENGINE_ONCE_S["spark"] / 3600 / 0.7)
 
@@ -164,6 +181,15 @@ def test_the_command_prints_text_or_json_and_refuses_with_9(log: Path, tmp_path:
     assert told["runner"] == "spark" and told["workers"] == 3 and told["cost"] > 0
     assert set(told["stages"]) == {"ingest", "signals", "train", "label", "curate", "release"}
     assert told["shuffled_bytes"] == sum(s["shuffled"] for s in told["stages"].values()) > 0
+    assert afterword(*call, "--json", "--workers", "0") == 2
+    # As the run is called, word for word.
+    there = ("--runner=DataflowRunner", "--project=p", "--region=r", "--temp_location=gs://b/t")
+    there += ("--sdk_container_image=i", "--max_num_workers=5")
+    capsys.readouterr()
+    assert afterword(*call, "--out", tmp_path / "out", "--json", "--", *there) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["runner"] == "dataflow" and told["workers"] == 5 and told["vcpu_hours"] > 12 * 5 * 3 / 60
+    assert afterword(*call, "--job-minutes", "-1") == 2
     assert afterword(*call, *PRICE, "--max-cost", "0") == 9
     assert "Nothing was begun" in capsys.readouterr().err
     assert afterword(*call, "--max-cost", "5") == 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from golden_views import answer, context_turn, example, preference, rejection, slot, table, wrong
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import GateError
@@ -156,6 +156,7 @@ SLOTS = st.lists(st.builds(slot, TEXT, TEXT), max_size=3)
 DONE = st.builds(lambda d, i, s: wrong(d, i, *s), st.none() | NAMED, NAMED, SLOTS)
 
 
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.none() | NAMED, NAMED, SLOTS, st.none() | DONE), max_size=4))
 def test_a_view_of_several_examples_is_that_of_each(rows: list[Any]):
     held = table(
