@@ -96,7 +96,11 @@ class Workspace:
 
     def counts(self, stage: str) -> pa.Table:
         """COUNT rows of a stage."""
-        return storage.read_table(storage.join(self.stage(stage), "counts.parquet"), COUNT.schema)
+        return storage.read_table(self.counts_file(stage), COUNT.schema)
+
+    def counts_file(self, stage: str) -> str:
+        """Where they lie."""
+        return storage.join(self.stage(stage), "counts.parquet")
 
     def fingerprint(self, stage: str) -> str:
         """SHA-256 of a stage's marker."""

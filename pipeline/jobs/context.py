@@ -210,10 +210,10 @@ def write_one(tables: beam.PCollection, path: str, record: Record) -> None:
     _ = whole | f"Write{name}" >> beam.Map(write).with_output_types(type(None))
 
 
-def write_counts(tables: beam.PCollection, context: Context, stage: str) -> None:
-    """Sum COUNT tables and write them beside the stage's output."""
+def write_counts(tables: beam.PCollection, path: str) -> None:
+    """Sum COUNT tables and write them as one file; a runner's pages have them as counters."""
     summed = total(tables) | "Monitor" >> beam.Map(counted).with_output_types(pa.Table)
-    write_one(summed, storage.join(context.workspace.stage(stage), "counts.parquet"), COUNT)
+    write_one(summed, path, COUNT)
 
 
 def numbers(pipeline: beam.Pipeline, buckets: list[int]) -> beam.PCollection:

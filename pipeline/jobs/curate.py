@@ -27,11 +27,11 @@ from pipeline.curation.training_files import keep_training_set, read_training_se
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.given import Given
 from pipeline.jobs.beside import ontology_of
-from pipeline.jobs.context import Context, numbers, write_one
+from pipeline.jobs.context import Context, numbers, write_counts, write_one
 from pipeline.ontology.labels import Ontology
 from pipeline.options import CurateOptions
 from pipeline.transforms.answers import ContextOptions
-from pipeline.transforms.counts import add_up, total
+from pipeline.transforms.counts import add_up
 from pipeline.transforms.pool import PoolOptions
 from pipeline.transforms.retries import RetryOptions
 from pipeline.transforms.voters import VoteOptions
@@ -79,7 +79,7 @@ def run(context: Context) -> None:
 
     def build(pipeline: beam.Pipeline) -> None:
         buckets = numbers(pipeline, workspace.buckets("ingest", "turns"))
-        write_one(total(buckets | curate), _counts_of(context, "pool"), COUNT)
+        write_counts(buckets | curate, _counts_of(context, "pool"))
 
     context.run(build)
     counts = _sift(context, ingested["buckets"], known)
@@ -151,13 +151,13 @@ def _sift(context: Context, buckets: int, known: KnownPass | None) -> pa.Table:
         _run_round(context, workspace.bucket_numbers(source), sift, path)
         told.append(storage.read_table(path, COUNT.schema))
     counts = add_up(told)
-    storage.write_record(storage.join(workspace.stage("curate"), "counts.parquet"), counts, COUNT)
+    storage.write_record(workspace.counts_file("curate"), counts, COUNT)
     return counts
 
 
 def _run_round(context: Context, buckets: list[int], sift: beam.PTransform, path: str) -> None:
     def build(pipeline: beam.Pipeline) -> None:
-        write_one(total(numbers(pipeline, buckets) | sift), path, COUNT)
+        write_counts(numbers(pipeline, buckets) | sift, path)
 
     context.run(build)
     storage.remove(context.workspace.spill("curate"))

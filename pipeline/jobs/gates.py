@@ -24,10 +24,9 @@ from pipeline.gates.evaluate import Library, evaluate
 from pipeline.gates.pages import write_pages
 from pipeline.gates.quarantine import counted, enforce, left, quarantined, reason
 from pipeline.gates.summary import domain_summary, stage_summary
-from pipeline.jobs.context import Context, write_one
+from pipeline.jobs.context import Context, write_counts
 from pipeline.jobs.label import profile_path
 from pipeline.jobs.settle import settle
-from pipeline.transforms.counts import total
 from pipeline.transforms.gates import COUNTS, SAMPLINGS, CountRows, SampleRows, WriteLowest, highest_hash
 from pipeline.writers.sampled import sampled_rows, view_sample
 from schemas import COUNT
@@ -212,7 +211,7 @@ def _sample(context: Context, kept: dict[str, int], wished: int) -> dict[str, in
             record = SAMPLINGS[name].sample
             _ = sampled.rows | f"Write {name}" >> WriteLowest(_sample_path(context, name), record, wished)
             told.append(sampled[COUNTS])
-        write_one(total(told | beam.Flatten()), path, COUNT)
+        write_counts(told | beam.Flatten(), path)
 
     context.run(build)
     return by_outcome(storage.read_table(path, COUNT.schema))

@@ -82,7 +82,7 @@ def build(pipeline: beam.Pipeline, context: Context, reading: Reading) -> None:
         | beam.ParDo(WriteDead(table("ingest", "dead_letters"))),
         *by_tag[COUNTS],
     )
-    write_counts(parts | beam.Flatten(), context, "ingest")
+    write_counts(parts | beam.Flatten(), context.workspace.counts_file("ingest"))
     sample = partial(lowest, rows=context.config.privacy.sample_rows)
     drawn = read[REDACTIONS] | "DrawRedactions" >> beam.CombineGlobally(sample).with_output_types(pa.Table)
     write_one(drawn, bucket_path(table("ingest", "redactions"), 0), REDACTION)

@@ -39,7 +39,7 @@ def run(context: Context) -> None:
     def build(pipeline: beam.Pipeline) -> None:
         buckets = numbers(pipeline, workspace.buckets("signals", "signals"))
         judged = buckets | "Judge" >> beam.ParDo(judge).with_outputs(PROFILE, main="counts")
-        write_counts(judged.counts, context, "label")
+        write_counts(judged.counts, context.workspace.counts_file("label"))
         write_one(judged[PROFILE] | "SumProfile" >> summed, profile_path(workspace), COUNT)
 
     context.run(build)

@@ -22,9 +22,9 @@ from pipeline.errors import VerifyError
 from pipeline.filters.opt_out import read_opt_outs
 from pipeline.gates.counts import by_outcome
 from pipeline.jobs.beside import ontology_of
-from pipeline.jobs.context import Context, numbers, write_one
+from pipeline.jobs.context import Context, numbers, write_counts
 from pipeline.jobs.curate import known_pass
-from pipeline.transforms.counts import add_up, counts, total
+from pipeline.transforms.counts import add_up, counts
 from pipeline.transforms.quarantine import CarryOptions, Quarantine
 from schemas import COUNT, EXAMPLE
 
@@ -47,14 +47,14 @@ def settle(
     def build(pipeline: beam.Pipeline) -> None:
         listed = numbers(pipeline, workspace.buckets("curate", "examples"))
         carried = pipeline | "Parent" >> beam.Create(files, reshuffle=True)
-        write_one(total((listed, carried) | quarantine), parts[0], COUNT)
+        write_counts((listed, carried) | quarantine, parts[0])
 
     context.run(build)
     storage.remove(workspace.spill("release"))
     if workspace.bucket_numbers(held):
         parts.append(_hold_carried(context, config["curate"], Places(folder, held, buckets), domains))
     summed = add_up([storage.read_table(path, COUNT.schema) for path in parts])
-    storage.write_record(storage.join(workspace.stage("release"), "counts.parquet"), summed, COUNT)
+    storage.write_record(workspace.counts_file("release"), summed, COUNT)
     return folder, parent if files else None
 
 
@@ -88,7 +88,7 @@ def _hold_carried(context: Context, curate: dict[str, Any], places: Places, doma
     hold = HoldCarried(places, near, domains, shuffling)
 
     def build(pipeline: beam.Pipeline) -> None:
-        write_one(total(numbers(pipeline, listed) | hold), path, COUNT)
+        write_counts(numbers(pipeline, listed) | hold, path)
 
     context.run(build)
     storage.remove(workspace.spill("release"))
@@ -106,7 +106,7 @@ def _write_unchanged(context: Context) -> None:
     kept = by_outcome(made, closing=True).get("kept", 0)
     detail = {k: n for k, n in by_outcome(made).items() if k.startswith(("examples.", "view_rows.", "bytes."))}
     table = counts("release", {"in": kept, "kept": kept, "quarantined": 0}, detail)
-    storage.write_record(storage.join(workspace.stage("release"), "counts.parquet"), table, COUNT)
+    storage.write_record(workspace.counts_file("release"), table, COUNT)
 
 
 def _lineage(context: Context, config: dict[str, Any], parent: str | None) -> tuple[list[str], bool]:

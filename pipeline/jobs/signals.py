@@ -22,7 +22,7 @@ def run(context: Context) -> None:
 
     def build(pipeline: beam.Pipeline) -> None:
         done = numbers(pipeline, context.workspace.buckets("ingest", "turns")) | "Signals" >> beam.ParDo(compute)
-        write_counts(done, context, "signals")
+        write_counts(done, context.workspace.counts_file("signals"))
 
     context.run(build)
     gate = closes("signals", workspace.counts("signals"), workspace.facts("ingest")["kept"])

@@ -30,8 +30,9 @@ from pipeline.gold import GoldFiles, merged, of_folder
 from pipeline.jobs.beside import under_names_now
 from pipeline.jobs.context import Context, numbers
 from pipeline.jobs.gold_files import tell_unknown
+from pipeline.monitoring import counted
 from pipeline.transforms.chain import PARTS, CountEdges, KnownEdges
-from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, cut
+from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, below, cut
 from pipeline.transforms.write import write_bucket
 from pipeline.workspace import Workspace
 from schemas import EDGE, GOLD, SAID, SIGNALS
@@ -110,7 +111,7 @@ def _finish(context: Context, models: Models, held: GoldFiles) -> None:
     data = dumps(models)
     storage.write_bytes(storage.join(workspace.stage("train"), MODEL_FILE), data)
     chain = models.chain
-    counted = {"chain_starts": len(chain.starts), "chain_readings": len(chain.meanings)} if chain else {}
+    solved = {"chain_starts": len(chain.starts), "chain_readings": len(chain.meanings)} if chain else {}
     sections = {name: resolved[name] for name in ("sample", "chain", "models")}
     workspace.finish(
         "train",
@@ -123,7 +124,7 @@ def _finish(context: Context, models: Models, held: GoldFiles) -> None:
             "correction_model_id": models.correction_id,
             "threshold": _facts(models.threshold),
             "tau": _facts(models.tau),
-            "report": models.report | counted,
+            "report": models.report | solved,
             "gold": {"inputs": held.inputs, "labels": held.table.num_rows, "unknown": tell_unknown(context, held)},
             "gates": [],
         },
@@ -201,10 +202,12 @@ def _sample(context: Context) -> None:
     context.run(count)
     histogram = pq.read_table(pa.BufferReader(storage.read_bytes(path)))
     limit = cut(histogram, context.config.sample.train_rows)
+    sampled = below(histogram, limit)
 
     def keep(pipeline: beam.Pipeline) -> None:
         said = workspace.table("train", "said") if context.config.train.reads_words else None
         rows = KeepSessions(turns, signals, workspace.table("train", "rows"), limit, context.threads, said)
         _ = numbers(pipeline, buckets) | "Keep" >> beam.ParDo(rows)
+        _ = pipeline | "Sampled" >> beam.Create([sampled]) | "Monitor" >> beam.Map(counted)
 
     context.run(keep)

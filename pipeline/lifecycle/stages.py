@@ -121,7 +121,7 @@ def _recount(workspace: Workspace, left: dict[str, int]) -> int:
 
     What they tell beside their sum stays, and so does what was judged before: it is of what was read.
     """
-    path = storage.join(workspace.stage("ingest"), "counts.parquet")
+    path = workspace.counts_file("ingest")
     table = workspace.counts("ingest")
     held = {r["outcome"]: r["rows"] for r in table.to_pylist() if r["closing"]}
     now = {outcome: rows for outcome, rows in left.items() if outcome in held}

@@ -116,7 +116,7 @@ def _sift(
     closing, told = _counted(manifest, left)
     domains = {("carried", domain): n for domain, n in carried.items()}
     table = counts("release", closing, told, domains)
-    storage.write_table(storage.join(workspace.stage("release"), "counts.parquet"), table)
+    storage.write_table(workspace.counts_file("release"), table)
     return left
 
 

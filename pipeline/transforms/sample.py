@@ -15,6 +15,7 @@ from features.learnable import READS as LEARNABLE
 from features.learnable import learnable
 from features.said import READS, said
 from pipeline import storage, tally
+from pipeline.transforms.counts import counts
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import SAID, SIGNALS, TURN
@@ -48,6 +49,12 @@ def cut(summed: pa.Table, train_rows: int) -> int:
     within = int((np.cumsum(summed["rows"].to_numpy()) <= train_rows).sum())
     bins = summed["bin"].to_numpy()
     return int(bins[max(within, 1) - 1]) + 1 if len(bins) else 0
+
+
+def below(summed: pa.Table, limit: int) -> pa.Table:
+    """COUNT rows of the turns that may be learned from, and of those in bins below a limit; they only monitor."""
+    rows, lower = summed["rows"].to_numpy(), summed["bin"].to_numpy() < limit
+    return counts("train", {}, {"in": int(rows.sum()), "sampled": int(rows[lower].sum())})
 
 
 def learnable_rows(folder: str, bucket: int) -> npt.NDArray[np.bool_]:

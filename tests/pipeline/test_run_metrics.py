@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apache_beam.metrics import MetricsFilter
 from synthetic import SETTINGS, afterword, copy
 
 from pipeline import metrics, tally
 from pipeline.errors import ConfigError
 from pipeline.exposition import Family, render
+from pipeline.gates.counts import by_outcome
+from pipeline.jobs import context
 from pipeline.log import Log, log_format
+from pipeline.monitoring import NAMESPACE
 from pipeline.progress import Progress
 from pipeline.stages import STAGES
+from pipeline.workspace import Workspace
 
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 _LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
@@ -102,6 +107,34 @@ def test_a_run_leaves_its_figures_and_its_log(released: Path, log: Path, tmp_pat
     ends = [line for line in said if line["event"] == "finished"]
     assert [line["stage"] for line in ends] == list(STAGES) and set(STAGES) == set(run["seconds"])
     assert all(line["seconds"] > 0 and line["time"].endswith("+00:00") for line in ends)
+
+
+def test_every_stage_tells_the_runner_what_it_counts(released: Path, log: Path, tmp_path: Path, monkeypatch: Any):
+    """Counters of all jobs of a stage, added up, are its counts; buckets are distributions."""
+    told: dict[str, int] = {}
+    distributions: set[str] = set()
+
+    def look(result: Any) -> dict[str, int]:
+        held = result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))
+        for counter in held["counters"]:
+            name = counter.key.metric.name
+            told[name] = told.get(name, 0) + counter.result
+        distributions.update(d.key.metric.name for d in held["distributions"])
+        return {}
+
+    monkeypatch.setattr(context, "largest", look)
+    out = tmp_path / "out"
+    assert afterword("run", "--input", log, *SETTINGS, "--out", out) == 0
+    work = Workspace(str(out))
+    for stage in ("ingest", "signals", "label"):
+        wanted = by_outcome(work.counts(stage))
+        assert {k: n for k, n in wanted.items() if n} == {
+            k.removeprefix(f"{stage}."): n for k, n in told.items() if k.startswith(f"{stage}.") and n
+        }
+    assert told["curate.in"] == by_outcome(work.counts("ingest"))["kept"]
+    assert told["train.sampled"] <= told["train.in"] <= told["curate.in"] and told["train.sampled"] > 0
+    assert told["gates.turns"] == told["gates.signals"] == told["curate.in"] and told["gates.examples"] > 0
+    assert distributions == {"bucket_rows", "bucket_bytes", "bucket_load_ms"}
 
 
 def test_a_run_that_fails_says_so_and_tells_what_was_done_before(released: Path, tmp_path: Path):
