@@ -59,6 +59,12 @@ class BudgetError(AfterwordError):
     exit_code = 9
 
 
+class OnlyBuilt(AfterwordError):
+    """A job was built and, as was asked for, not run: the stage goes no further, and is not done."""
+
+    exit_code = 0
+
+
 def told(error: BaseException) -> str:
     """An error as it may be kept: with its words where they are ours or the system's, as others may quote a log."""
     kind = type(error).__name__

@@ -9,6 +9,7 @@ from pipeline.commands.opening import alone, context, wanted
 from pipeline.commands.plan import planned
 from pipeline.errors import ConfigError
 from pipeline.jobs import run as job
+from pipeline.jobs.remote import only_built
 from pipeline.plan import afford
 
 
@@ -16,6 +17,8 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     """Run the stages, and print the closing table."""
     _check(arguments)
     opened, complete = context(arguments, beam_args), wanted(arguments)
+    if built := only_built(opened.options):
+        raise ConfigError(f"run: {built} is of one stage, as each needs those before it; give the stage's own command")
     if arguments.max_cost is not None:
         afford(planned(arguments, opened.config, opened.options))
     with alone(arguments.out, arguments.command):

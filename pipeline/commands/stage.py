@@ -6,16 +6,21 @@ import argparse
 import importlib
 
 from pipeline.commands.opening import alone, context, wanted
+from pipeline.errors import OnlyBuilt
 
 
 def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     """Run the stage that the command names."""
     opened = context(arguments, beam_args)
     stage = importlib.import_module(f"pipeline.jobs.{arguments.command}")
+    given: tuple[object, ...] = ()
+    if arguments.command == "ingest":
+        given = (arguments.input, arguments.format, tuple(arguments.gold), wanted(arguments))
     with alone(arguments.out, arguments.command), opened.progress.stage(arguments.command):
-        if arguments.command == "ingest":
-            stage.run(opened, arguments.input, arguments.format, tuple(arguments.gold), wanted(arguments))
-        else:
-            stage.run(opened)
+        try:
+            stage.run(opened, *given)
+        except OnlyBuilt as built:
+            opened.progress.note(str(built))
+            return 0
         opened.keep_options(arguments.command)
     return 0

@@ -21,7 +21,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineState, create_runner
 
 from pipeline import storage
-from pipeline.errors import AfterwordError, ConfigError
+from pipeline.errors import AfterwordError, ConfigError, OnlyBuilt
 from pipeline.jobs import remote, spark, workers
 from pipeline.jobs.attempts import Attempt, attempt, identity, left_running
 from pipeline.jobs.endpoint import guarded, job_endpoint
@@ -96,8 +96,15 @@ class Context:
         ------
         StageError
             If what it reads is not whole, or a job of other work still writes to its folder.
+        ConfigError
+            If its job is only to be built and the stage is done.
         """
         self.jobs, self.attempt = 0, None
+        if (built := remote.only_built(self.options)) and self.workspace.whole(stage):
+            raise ConfigError(
+                f"{built}: stage {stage} of {self.workspace.out} is done, and a job that is only built would clear it; "
+                "give another --out with the stages before it, or leave the option out to run it again"
+            )
         if remote.on_dataflow(self.options):
             self.attempt = self._attempt(stage, given)
         self.workspace.begin(stage, self.attempt is not None and self.attempt.resumed)
@@ -116,7 +123,7 @@ class Context:
         ------
         AfterwordError
             If it did not end well: of the class that a worker raised, where that was ours.
-        ConfigError
+        OnlyBuilt
             If the runner's options have it built and not run.
         """
         options = self.options
@@ -151,9 +158,9 @@ class Context:
         if not remote.on_dataflow(options):
             return result.wait_until_finish()  # type: ignore[no-any-return]
         if built := remote.only_built(options):
-            raise ConfigError(
-                f"{built}: one job of stage {self.progress.at} was built and nothing was run, so the stage is not "
-                "done and what follows cannot begin; leave the option out to run it (docs/dataflow.md)"
+            raise OnlyBuilt(
+                f"{self.progress.at}: its first job was built ({built}) and nothing was run, so the stage is not done; "
+                "leave the option out to run it"
             )
         remote.keep(storage.join(self.run_folder, remote.JOBS_FILE), result, self.progress.at, options)
         return remote.wait(result, options)

@@ -68,7 +68,8 @@ def reachable(options: PipelineOptions, **paths: str | None) -> None:
         With the argument's name.
     """
     for name, path in paths.items():
-        if path and on_dataflow(options) and storage.is_local(path):
+        # What is only built is seen by no worker.
+        if path and on_dataflow(options) and not only_built(options) and storage.is_local(path):
             raise ConfigError(
                 f"--{name} {path}: Dataflow's workers do not see paths of this machine; give one of gs://"
             )

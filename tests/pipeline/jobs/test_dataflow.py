@@ -19,7 +19,7 @@ from synthetic import SETTINGS, afterword
 from pipeline import storage
 from pipeline.config import load
 from pipeline.errors import ConfigError
-from pipeline.jobs import remote, signals
+from pipeline.jobs import remote
 from pipeline.jobs.context import Context, pipeline_options
 from pipeline.workspace import Workspace
 
@@ -125,7 +125,7 @@ def test_17_no_input_rows_on_dataflow_are_refused_and_nothing_is_released(data: 
     assert not [path for path in left if "/releases/" in path or path.endswith(("CURRENT", "stage.json"))]
 
 
-def test_a_template_is_written_and_the_stage_is_not_taken_for_done(released: Path, tmp_path: Path, monkeypatch):
+def test_a_template_is_written_and_the_stage_is_not_taken_for_done(released: Path, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     out = tmp_path / "out"
     shutil.copytree(released, out)
@@ -140,9 +140,15 @@ def test_a_template_is_written_and_the_stage_is_not_taken_for_done(released: Pat
         "--no_auth",
         "--dataflow_endpoint=http://localhost:1",
     ]
-    context = Context(Workspace(str(out)), load(None, []), args)
-    with context.progress.stage("signals"), pytest.raises(ConfigError, match="nothing was run"):
-        signals.run(context)
+    call = ("signals", "--out", out, "--", *args)
+    assert afterword(*call) == 2
+    assert "stage signals of" in (said := capsys.readouterr().err) and "is done" in said
+    assert (out / "stages" / "signals" / "stage.json").exists()
+    shutil.rmtree(out / "stages" / "signals")
+    assert afterword(*call) == 0
+    assert "its first job was built (--template_location=" in capsys.readouterr().err
+    assert afterword("run", "--from", "signals", *call[1:]) == 2
+    assert "is of one stage" in capsys.readouterr().err
     job = json.loads((tmp_path / "signals.json").read_text())
     assert job["environment"]["workerPools"][0]["workerHarnessContainerImage"] == IMAGE
     pipeline = Pipeline.FromString((tmp_path / "staging_location" / "pipeline.pb").read_bytes())
@@ -154,7 +160,6 @@ def test_a_dry_run_sends_nothing(released: Path, tmp_path: Path):
     shutil.copytree(released, tmp_path / "out")
     with cloud() as (bucket, service):
         args = [*options(bucket, service), "--dry_run=True"]
-        context = Context(Workspace(str(tmp_path / "out")), load(None, []), args)
-        with pytest.raises(ConfigError, match="--dry_run"):
-            signals.run(context)
+        shutil.rmtree(tmp_path / "out" / "stages" / "signals")
+        assert afterword("signals", "--out", tmp_path / "out", "--", *args) == 0
         assert service.jobs == []
