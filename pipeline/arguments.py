@@ -101,6 +101,9 @@ def _pushes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
     parser.add_argument("--to", required=True, metavar="DATASET", help="bq://project.dataset")
     parser.add_argument("--project", metavar="ID", help="project that pays (the dataset's)")
+    parser.add_argument(
+        "--replace", action="store_true", help="a release without an interval: replace days of another log, too"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 
 

@@ -6,6 +6,7 @@ and the condition of a partition, are worked out, from the text itself.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -23,6 +24,7 @@ import grpc
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from google.cloud.bigquery_storage_v1 import types
 
 SERVICE = "google.cloud.bigquery.storage.v1.BigQueryRead"
@@ -158,6 +160,11 @@ class FakeBigQuery:
         wanted = job["configuration"]["load"]
         assert wanted["sourceFormat"] == "PARQUET" and wanted["writeDisposition"] == "WRITE_TRUNCATE"
         place = wanted["destinationTable"]
+        _, _, day = place["tableId"].partition("$")
+        held = pq.read_table(io.BytesIO(data), columns=[wanted["timePartitioning"]["field"]])[0]
+        if set(pc.strftime(held, "%Y%m%d").to_pylist()) - {day}:
+            job["status"]["errorResult"] = {"reason": "invalid", "message": "Some rows belong to different partitions"}
+            return
         self.uploads[f"{place['projectId']}.{place['datasetId']}.{place['tableId']}"] = data
 
     def results(self, name: str) -> dict[str, Any]:
