@@ -123,6 +123,9 @@ def _inputs(parser: argparse.ArgumentParser, required: bool) -> None:
     parser.add_argument(
         "--marker", metavar="NAME", help="file that a folder of the input holds once it is whole, for example _SUCCESS"
     )
+    parser.add_argument(
+        "--project", metavar="ID", help="project that pays where BigQuery is asked (the table's, or the credentials')"
+    )
 
 
 def _reads(parser: argparse.ArgumentParser, required: bool) -> None:

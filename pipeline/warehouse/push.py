@@ -132,7 +132,8 @@ def _refuse_others(to: str, others: dict[str, dict[str, Any]]) -> None:
         raise ConfigError(
             f"--to {to}: {len(days):,} day(s) of this release ({span}) hold rows of another log there, pushed from "
             f"release {', '.join(ids[:_LISTED])}, and would lose them. Run with release.interval_start and "
-            "interval_end, so that the release has days of its own; or, if its log has all of these days, push with --replace"
+            "interval_end, so that the release has days of its own; or, if its log has all of these days, push with "
+            "--replace"
         )
 
 

@@ -48,6 +48,8 @@ class FakeBigQuery:
     tables: dict[str, Held] = field(default_factory=dict)
     answers: dict[str, pa.Table] = field(default_factory=dict)
     queries: list[dict[str, Any]] = field(default_factory=list)
+    # The project that each query was run in, and that pays for it.
+    payers: list[str] = field(default_factory=list)
     sessions: list[types.CreateReadSessionRequest] = field(default_factory=list)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     uploads: dict[str, bytes] = field(default_factory=dict)
@@ -226,7 +228,10 @@ class _Handler(BaseHTTPRequestHandler):
         if path.startswith("/upload/"):
             return self._upload(query, body)
         if path.endswith("/jobs"):
-            return self._answer(*self.fake.insert(json.loads(body)))
+            job = json.loads(body)
+            if "query" in job["configuration"]:
+                self.fake.payers.append(re.search(r"/projects/([^/]+)/jobs$", path)[1])
+            return self._answer(*self.fake.insert(job))
         if found := re.search(r"/projects/([^/]+)/datasets/([^/]+)/tables$", path):
             return self._create(found[1], found[2], json.loads(body))
         return self._missing(path)

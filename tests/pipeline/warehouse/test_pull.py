@@ -224,6 +224,30 @@ def test_the_warehouse_says_how_many_records_files_must_have(fake: FakeBigQuery,
     assert "q: no file (1 records expected)" in capsys.readouterr().err
 
 
+def test_who_pays_where_the_warehouse_is_asked(fake: FakeBigQuery, tmp_path: Path):
+    day, pays = f"{TABLE}$2026-03-02", ("--project", "payer")
+    pulled(tmp_path / "to", source=day)
+    files = ("--input", tmp_path / "to" / "data", "--format", "canonical")
+    sql = tmp_path / "counts.sql"
+    sql.write_text("SELECT path, records FROM x")
+    fake.answers["SELECT path, records FROM x"] = pa.table({"path": ["part-*"], "records": [144]})
+    asked = [
+        ("ready", "--input", day, "--format", "canonical"),
+        ("ready", *files, "--expect", day),
+        ("ready", *files, "--expect", f"bq+query:{sql}"),
+        ("ingest", *files, "--out", tmp_path / "out", "--expect", day),
+    ]
+    for command in asked:
+        fake.payers.clear()
+        assert afterword(*command) == 0 and set(fake.payers) == {"lake"}
+        fake.payers.clear()
+        assert afterword(*command, *pays) == 0 and set(fake.payers) == {"payer"}
+    # It is refused by what is there, before a run does anything.
+    fake.payers.clear()
+    run = ("run", *files, "--out", tmp_path / "run", "--expect", TABLE, *pays)
+    assert afterword(*run) == 8 and fake.payers == ["payer"]
+
+
 def test_a_sensor_may_look_at_the_table_itself(fake: FakeBigQuery, tmp_path: Path, capsys: Any):
     look = ("ready", "--format", "canonical", "--input")
     day = f"{TABLE}$20260302"
