@@ -123,6 +123,10 @@ def _inputs(parser: argparse.ArgumentParser, required: bool) -> None:
     parser.add_argument(
         "--marker", metavar="NAME", help="file that a folder of the input holds once it is whole, for example _SUCCESS"
     )
+    _pays(parser)
+
+
+def _pays(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--project", metavar="ID", help="project that pays where BigQuery is asked (the table's, or the credentials')"
     )
@@ -159,12 +163,15 @@ def _config(parser: argparse.ArgumentParser) -> None:
 
 
 def _plans(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", required=True, metavar="PATH", help="file, folder or glob, on any Beam file system")
+    parser.add_argument(
+        "--input", required=True, metavar="PATH", help="file, folder or glob, on any Beam file system; or bq://table"
+    )
     parser.add_argument("--format", required=True, metavar="NAME", help="reader; docs/cli.md lists them")
     _config(parser)
     engines = ("local", "dataflow", "spark")
     parser.add_argument("--runner", choices=engines, default="local", help="engine of the run (%(default)s)")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="workers, of a vCPU each (%(default)s)")
+    _pays(parser)
     _budget(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 

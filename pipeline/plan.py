@@ -11,6 +11,7 @@ from pipeline.errors import BudgetError, ConfigError
 from pipeline.inputs import find
 from pipeline.options import Config
 from pipeline.readers import reader
+from pipeline.warehouse.source import TABLE, parse, snapshot_time
 
 _GIB: Final = 1 << 30
 
@@ -40,8 +41,12 @@ class Budget:
     shuffle_gib: float | None = None
 
 
-def plan(pattern: str, format: str, config: Config, budget: Budget, out: str | None = None) -> dict[str, Any]:
+def plan(
+    pattern: str, format: str, config: Config, budget: Budget, out: str | None = None, project: str | None = None
+) -> dict[str, Any]:
     """Estimate a run. Reads footers and the first bytes of a few files, and writes nothing.
+
+    Of a table of BigQuery, or a partition, its metadata; `project` is whose the query that counts is, which costs nothing.
 
     Returns
     -------
@@ -55,9 +60,11 @@ def plan(pattern: str, format: str, config: Config, budget: Budget, out: str | N
         If a number cannot be, there is no such reader, or `max_cost` has no price to go by.
     InputError
         If no file matches.
+    NotReadyError
+        If BigQuery has no such table.
     """
     _check(budget)
-    size = sizing.measure(find(pattern, reader(format).suffixes, out), format, config.shuffle.bucket_bytes)
+    size = _size(pattern, format, config.shuffle.bucket_bytes, out, project)
     rows = config.sample.train_rows
     threads = config.workers.threads or THREADS[budget.runner]
     found = estimate(size.turns, size.buckets, budget.runner, size.turn_bytes, rows, threads, budget.workers)
@@ -80,8 +87,21 @@ def plan(pattern: str, format: str, config: Config, budget: Budget, out: str | N
         "worker_bytes": found.worker_bytes,
         "cost": cost(found, budget),
         "max_cost": budget.max_cost,
-        "notes": _notes(size, found, budget, config.shuffle.bucket_bytes),
+        "notes": _notes(size, found, budget, config.shuffle.bucket_bytes, pattern.startswith(TABLE)),
     }
+
+
+def _size(pattern: str, format: str, bucket_bytes: int, out: str | None, project: str | None) -> sizing.Size:
+    suffixes = reader(format).suffixes
+    # A query would have to be run, and paid for, to be counted: it is refused as no file.
+    if not pattern.startswith(TABLE):
+        return sizing.measure(find(pattern, suffixes, out), format, bucket_bytes)
+    # The client takes half a second to import.
+    from pipeline.warehouse.pull import FILE_ROWS
+    from pipeline.warehouse.reading import find_rows
+
+    rows = find_rows(parse(pattern), snapshot_time(None), project)
+    return sizing.of_rows(rows.records, rows.nbytes, FILE_ROWS, bucket_bytes)
 
 
 def cost(found: Estimate, budget: Budget) -> float | None:
@@ -123,7 +143,7 @@ def _check(budget: Budget) -> None:
         raise ConfigError("--max-cost: --price-vcpu-hour is wanted with it, by your price list")
 
 
-def _notes(size: sizing.Size, found: Estimate, budget: Budget, bucket_bytes: int) -> list[str]:
+def _notes(size: sizing.Size, found: Estimate, budget: Budget, bucket_bytes: int, is_table: bool) -> list[str]:
     notes = []
     if size.buckets < budget.workers:
         notes.append(
@@ -135,7 +155,9 @@ def _notes(size: sizing.Size, found: Estimate, budget: Budget, bucket_bytes: int
             f"a turn of this log is {found.scale:.1f} times the size of those that the figures were measured on; "
             "the estimate is the less sure"
         )
-    if not size.turns:
+    if is_table:
+        notes.append("a table: `afterword pull` writes the files that a run reads; bytes are as BigQuery counts them")
+    elif not size.turns:
         notes.append("no turn was seen in what was read of the files; is --format right?")
     return notes
 

@@ -24,4 +24,4 @@ def planned(arguments: argparse.Namespace, config: Config, engine: str, workers:
     """An estimate of the run that the arguments describe; what lies in its output folder is no input."""
     prices = {n: getattr(arguments, f"price_{n}") for n in ("vcpu_hour", "gib_hour", "shuffle_gib")}
     budget = Budget(engine, workers, arguments.max_cost, **prices)
-    return plan(arguments.input, arguments.format, config, budget, getattr(arguments, "out", None))
+    return plan(arguments.input, arguments.format, config, budget, getattr(arguments, "out", None), arguments.project)

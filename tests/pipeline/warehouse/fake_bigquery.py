@@ -123,6 +123,8 @@ class FakeBigQuery:
             "tableReference": {"projectId": project, "datasetId": dataset, "tableId": table},
             "type": held.kind,
             "schema": {"fields": held.schema},
+            "numRows": str(held.rows.num_rows),
+            "numBytes": str(held.rows.nbytes),
         }
         return resource | ({"timePartitioning": held.partitioning} if held.partitioning else {})
 

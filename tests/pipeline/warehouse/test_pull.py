@@ -248,6 +248,23 @@ def test_who_pays_where_the_warehouse_is_asked(fake: FakeBigQuery, tmp_path: Pat
     assert afterword(*run) == 8 and fake.payers == ["payer"]
 
 
+def test_a_run_over_a_table_is_planned_from_its_metadata(fake: FakeBigQuery, tmp_path: Path, capsys: Any):
+    plan = ("plan", "--format", "canonical", "--json", "--project", "payer", "--input")
+    assert afterword(*plan, f"{TABLE}$2026-03-02") == 0
+    day = json.loads(capsys.readouterr().out)
+    assert afterword(*plan, TABLE) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert (day["turns"], whole["turns"], day["files"]) == (144, 1445, 1)
+    held = fake.tables["lake.logs.turns"].rows
+    assert whole["bytes"] == held.nbytes and day["bytes"] == round(held.nbytes / 1445 * 144)
+    assert whole["turn_bytes"] == round(held.nbytes / 1445, 1) and "afterword pull" in whole["notes"][-1]
+    assert fake.payers == ["payer", "payer"] and not fake.sessions
+    # Whose rows only a run of it could count.
+    (tmp_path / "q.sql").write_text("SELECT 1")
+    assert afterword(*plan, f"bq+query:{tmp_path / 'q.sql'}") == 2 and len(fake.queries) == 2
+    assert afterword(*plan, "bq://lake.logs.none") == 8
+
+
 def test_a_sensor_may_look_at_the_table_itself(fake: FakeBigQuery, tmp_path: Path, capsys: Any):
     look = ("ready", "--format", "canonical", "--input")
     day = f"{TABLE}$20260302"
