@@ -46,7 +46,7 @@ def plan(
 ) -> dict[str, Any]:
     """Estimate a run. Reads footers and the first bytes of a few files, and writes nothing.
 
-    Of a table of BigQuery, or a partition, its metadata; `project` is whose the query that counts is, which costs nothing.
+    Of a table of BigQuery, or a partition, its metadata; the query that counts is run in `project`, and is free.
 
     Returns
     -------
