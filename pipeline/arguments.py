@@ -101,6 +101,9 @@ def _pushes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
     parser.add_argument("--to", required=True, metavar="DATASET", help="bq://project.dataset")
     parser.add_argument("--project", metavar="ID", help="project that pays (the dataset's)")
+    parser.add_argument(
+        "--replace", action="store_true", help="a release without an interval: replace days of another log, too"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 
 
@@ -119,6 +122,13 @@ def _inputs(parser: argparse.ArgumentParser, required: bool) -> None:
     )
     parser.add_argument(
         "--marker", metavar="NAME", help="file that a folder of the input holds once it is whole, for example _SUCCESS"
+    )
+    _pays(parser)
+
+
+def _pays(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--project", metavar="ID", help="project that pays where BigQuery is asked (the table's, or the credentials')"
     )
 
 
@@ -153,7 +163,9 @@ def _config(parser: argparse.ArgumentParser) -> None:
 
 
 def _plans(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", required=True, metavar="PATH", help="file, folder or glob, on any Beam file system")
+    parser.add_argument(
+        "--input", required=True, metavar="PATH", help="file, folder or glob, on any Beam file system; or bq://table"
+    )
     parser.add_argument("--format", required=True, metavar="NAME", help="reader; docs/cli.md lists them")
     _config(parser)
     engines = ("local", "dataflow", "spark")
@@ -162,6 +174,7 @@ def _plans(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=int, metavar="N", help="workers, of a vCPU each (--max_num_workers after --, or 1)"
     )
+    _pays(parser)
     _budget(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 

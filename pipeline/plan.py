@@ -11,6 +11,7 @@ from pipeline.errors import BudgetError, ConfigError
 from pipeline.inputs import find
 from pipeline.options import Config
 from pipeline.readers import reader
+from pipeline.warehouse.source import TABLE, parse, snapshot_time
 
 _GIB: Final = 1 << 30
 
@@ -43,8 +44,12 @@ class Budget:
     job_minutes: float | None = None
 
 
-def plan(pattern: str, format: str, config: Config, budget: Budget, out: str | None = None) -> dict[str, Any]:
+def plan(
+    pattern: str, format: str, config: Config, budget: Budget, out: str | None = None, project: str | None = None
+) -> dict[str, Any]:
     """Estimate a run. Reads footers and the first bytes of a few files, and writes nothing.
+
+    Of a table of BigQuery, or a partition, its metadata; the query that counts is run in `project`, and is free.
 
     Returns
     -------
@@ -58,9 +63,11 @@ def plan(pattern: str, format: str, config: Config, budget: Budget, out: str | N
         If a number cannot be, there is no such reader, or `max_cost` has no price to go by.
     InputError
         If no file matches.
+    NotReadyError
+        If BigQuery has no such table.
     """
     _check(budget)
-    size = sizing.measure(find(pattern, reader(format).suffixes, out), format, config.shuffle.bucket_bytes)
+    size = _size(pattern, format, config.shuffle.bucket_bytes, out, project)
     rows = 0 if config.models.file else config.sample.train_rows
     threads = config.workers.threads or THREADS[budget.runner]
     work = (size.turns, size.buckets, budget.runner, size.turn_bytes, rows, threads, budget.workers)
@@ -84,8 +91,21 @@ def plan(pattern: str, format: str, config: Config, budget: Budget, out: str | N
         "worker_bytes": found.worker_bytes,
         "cost": cost(found, budget),
         "max_cost": budget.max_cost,
-        "notes": _notes(size, found, budget, config),
+        "notes": _notes(size, found, budget, config, pattern.startswith(TABLE)),
     }
+
+
+def _size(pattern: str, format: str, bucket_bytes: int, out: str | None, project: str | None) -> sizing.Size:
+    suffixes = reader(format).suffixes
+    # A query would have to be run, and paid for, to be counted: it is refused as no file.
+    if not pattern.startswith(TABLE):
+        return sizing.measure(find(pattern, suffixes, out), format, bucket_bytes)
+    # The client takes half a second to import.
+    from pipeline.warehouse.pull import FILE_ROWS
+    from pipeline.warehouse.reading import find_rows
+
+    rows = find_rows(parse(pattern), snapshot_time(None), project)
+    return sizing.of_rows(rows.records, rows.nbytes, FILE_ROWS, bucket_bytes)
 
 
 def cost(found: Estimate, budget: Budget) -> float | None:
@@ -127,7 +147,7 @@ def _check(budget: Budget) -> None:
         raise ConfigError("--max-cost: --price-vcpu-hour is wanted with it, by your price list")
 
 
-def _notes(size: sizing.Size, found: Estimate, budget: Budget, config: Config) -> list[str]:
+def _notes(size: sizing.Size, found: Estimate, budget: Budget, config: Config, is_table: bool) -> list[str]:
     notes, bucket_bytes = [], config.shuffle.bucket_bytes
     if size.buckets < budget.workers:
         notes.append(
@@ -144,7 +164,9 @@ def _notes(size: sizing.Size, found: Estimate, budget: Budget, config: Config) -
             "turns that are taken over from the run before are not in it: those of open sessions, and of the last "
             f"{config.ingest.lateness:,.0f} s (ingest.lateness) before the interval"
         )
-    if not size.turns:
+    if is_table:
+        notes.append("a table: `afterword pull` writes the files that a run reads; bytes are as BigQuery counts them")
+    elif not size.turns:
         notes.append("no turn was seen in what was read of the files; is --format right?")
     return notes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -95,6 +96,19 @@ def measure(found: Found, format: str, bucket_bytes: int) -> Size:
         turn_bytes=sum(s.nbytes for s in shown) / seen if seen else None,
         buckets=bucket_count(counted, bucket_bytes),
         basis=" and ".join(told),
+    )
+
+
+def of_rows(rows: int, nbytes: int | None, file_rows: int, bucket_bytes: int) -> Size:
+    """Size of a table that is to be pulled into files of `file_rows` rows; its logical bytes stand for Arrow's."""
+    files = math.ceil(rows / file_rows)
+    return Size(
+        files=files,
+        bytes=nbytes or 0,
+        turns=rows,
+        turn_bytes=nbytes / rows if nbytes and rows else None,
+        buckets=bucket_count([("pulled.parquet", counted_bytes(0, rows))], bucket_bytes),
+        basis="the rows that BigQuery counts",
     )
 
 

@@ -91,4 +91,5 @@ def _note(text: str) -> None:
 
 def wanted(arguments: argparse.Namespace) -> Wanted:
     """What the input has to hold to be whole."""
-    return Wanted(read_expectations(arguments.expect) if arguments.expect else None, arguments.marker)
+    expectations = read_expectations(arguments.expect, arguments.project) if arguments.expect else None
+    return Wanted(expectations, arguments.marker)

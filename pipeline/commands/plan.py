@@ -39,4 +39,4 @@ def planned(arguments: argparse.Namespace, config: Config, options: PipelineOpti
         workers = options.view_as(WorkerOptions).max_num_workers or 1
     prices = {n: getattr(arguments, f"price_{n}") for n in ("vcpu_hour", "gib_hour", "shuffle_gib")}
     budget = Budget(runner, workers, arguments.max_cost, job_minutes=arguments.job_minutes, **prices)
-    return plan(arguments.input, arguments.format, config, budget, getattr(arguments, "out", None))
+    return plan(arguments.input, arguments.format, config, budget, getattr(arguments, "out", None), arguments.project)

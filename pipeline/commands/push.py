@@ -15,6 +15,6 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     stores(beam_args)
     out = folder(arguments.out)
     with alone(out, "push"):
-        told = push(out, arguments.release, arguments.to, arguments.project)
+        told = push(out, arguments.release, arguments.to, arguments.project, arguments.replace)
     show(arguments, told, lambda: pushed_text(told))
     return 0

@@ -14,7 +14,7 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     """Print what is there; what is not there yet is exit code 8."""
     stores(beam_args)
     if is_warehouse(arguments.input):
-        print(ready_rows(arguments.input, wanted(arguments)))
+        print(ready_rows(arguments.input, wanted(arguments), arguments.project))
         return 0
     suffixes = readers.reader(arguments.format).suffixes
     print(told(*ready(arguments.input, suffixes, arguments.out, wanted(arguments))))

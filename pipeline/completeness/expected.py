@@ -65,12 +65,13 @@ class Expectations:
     entries: tuple[Expected, ...]
 
 
-def read_expectations(path: str) -> Expectations:
+def read_expectations(path: str, project: str | None = None) -> Expectations:
     """Read a count file, on any Beam file system, plain or packed; or ask BigQuery.
 
     CSV (`.csv`) with a header; JSON lines (`.jsonl`, `.ndjson`), an object each; else JSON: a list of such objects, or
     one object of path to number of records, or to such an object without its path. `bq+query:FILE.sql` is a query whose
-    columns are these keys; `bq://project.dataset.table[$partition]` says how many records all of the input has.
+    columns are these keys; `bq://project.dataset.table[$partition]` says how many records all of the input has;
+    `project` pays, else the table's, or that of the credentials.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def read_expectations(path: str) -> Expectations:
     """
     if is_warehouse(path):
         source = parse(path)
-        return _checked(path, f"--expect {path}", _asked(source))
+        return _checked(path, f"--expect {path}", _asked(source, project))
     given = read_given(path, "--expect")
     return _checked(given.uri, given.where, _rows(given))
 
@@ -97,15 +98,15 @@ def _checked(name: str, where: str, rows: list[tuple[str, dict[str, Any]]]) -> E
     return Expectations(name, entries)
 
 
-def _asked(source: Source) -> list[tuple[str, dict[str, Any]]]:
+def _asked(source: Source, project: str | None) -> list[tuple[str, dict[str, Any]]]:
     """Entries as BigQuery has them."""
     # The client takes half a second to import.
     from pipeline.warehouse.reading import answer, find_rows
 
     if source.sql is None:
-        rows = [{"path": ALL, "records": find_rows(source, snapshot_time(None), None).records}]
+        rows = [{"path": ALL, "records": find_rows(source, snapshot_time(None), project).records}]
     else:
-        rows = answer(source, None)
+        rows = answer(source, project)
     return [(f"--expect {source.name}: row {n}", row) for n, row in enumerate(rows, 1)]
 
 

@@ -115,7 +115,7 @@ def told(found: Found, partitions: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def ready_rows(name: str, wanted: Wanted) -> str:
+def ready_rows(name: str, wanted: Wanted, project: str | None = None) -> str:
     """Look whether a table, a partition or a query of BigQuery has its rows; gives what was found, as text.
 
     Parameters
@@ -124,6 +124,8 @@ def ready_rows(name: str, wanted: Wanted) -> str:
         As `afterword pull` takes it.
     wanted : Wanted
         Of a count file the paths that stand for the whole input.
+    project : str or None
+        Who pays; the table's project, or that of the credentials.
 
     Raises
     ------
@@ -139,7 +141,7 @@ def ready_rows(name: str, wanted: Wanted) -> str:
 
     if wanted.marker:
         raise ConfigError(f"--marker {wanted.marker}: is of files, and {name} has none; leave it out")
-    records = find_rows(parse(name), snapshot_time(None), None).records
+    records = find_rows(parse(name), snapshot_time(None), project).records
     if wanted.expectations is not None:
         check(wanted.expectations, [File(ALL, 0, records)])
     elif not records:

@@ -37,7 +37,7 @@ def make_table(client: Client, dataset: str, table: PushedTable) -> None:
     if held is None or (held.type_, held.field) != ("DAY", DAY_COLUMN):
         raise ConfigError(
             f"{dataset}.{table.name}: is there, and not partitioned by day of {DAY_COLUMN}; give a dataset where it "
-            "is, or where there is no such table"
+            "is, or where there is no such table (move one of an earlier version away and push again)"
         )
 
 

@@ -1,11 +1,13 @@
 """`afterword push`: what a run concluded of each turn, back into date partitions of BigQuery.
 
-Signals, judgements and corrections become the tables of these names, cut by the UTC day of the turn's time. A push
-replaces each day of the run whole, so pushing twice is pushing once. A job's id follows from what it loads and from how
-many pushes went before: a push that was stopped finds its own jobs and goes on; a push after another one loads anew, as
-the partition may hold something else by then.
+Signals, judgements and corrections become the tables of these names, cut by `log_date`: the day of the release's
+interval, or where it has none the UTC day of the turn (`log_days`). A push replaces each day of the release whole, and
+no other, so pushing twice is pushing once. A job's id follows from what it loads and from how many pushes went before:
+a push that was stopped finds its own jobs and goes on; a push after another one loads anew, as the partition may hold
+something else by then.
 
-    <out>/pushed/<hash of the dataset>.json   the last push: which release, which days, whether it ended
+    <out>/pushed/<hash of the dataset>.json   the last push: which release, which days, whether it ended; and whose each
+                                              day is that was ever pushed
 """
 
 from __future__ import annotations
@@ -14,23 +16,29 @@ import json
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pipeline import storage
 from pipeline.errors import ConfigError, StageError
 from pipeline.explain.release import Release, open_release
 from pipeline.explain.tables import StageTables
+from pipeline.intervals import pointer
 from pipeline.warehouse.clients import asking, rest_client
 from pipeline.warehouse.days import DayFile, by_day
 from pipeline.warehouse.loading import load, make_table
+from pipeline.warehouse.log_days import LogDays
 from pipeline.warehouse.pushed_tables import TABLES
 from pipeline.warehouse.source import TABLE
 from pipeline.workspace import Workspace
 
 FOLDER = "pushed"
+# Releases that a message names.
+_LISTED: Final = 5
 
 
-def push(out: str, release: str | None, to: str, project: str | None = None) -> dict[str, Any]:
+def push(
+    out: str, release: str | None, to: str, project: str | None = None, replace: bool = False
+) -> dict[str, Any]:
     """Load a run's signals, judgements and corrections.
 
     Parameters
@@ -43,18 +51,22 @@ def push(out: str, release: str | None, to: str, project: str | None = None) -> 
         `bq://project.dataset`.
     project : str or None
         Who pays; the dataset's project.
+    replace : bool
+        Of a release without an interval: replace days that hold another log's rows, too.
 
     Returns
     -------
     dict
-        `release_id`, `to`, `days`, `rows` by table, `loads`, and `found`: loads that an earlier attempt had begun.
+        `release_id`, `to`, `days` that were replaced, `days_of` (`interval` or `log`), `rows` by table, `loads`, and
+        `found`: loads that an earlier attempt had begun.
 
     Raises
     ------
     StageError
         If the stages are not those that the release was made from.
     ConfigError
-        If there is no such dataset, a table is partitioned otherwise, or BigQuery refuses.
+        If the interval is less than a day, there is none and a day holds another log's rows, there is no such dataset,
+        a table is partitioned otherwise, or BigQuery refuses.
     AfterwordError
         If a load fails, and again.
     """
@@ -65,20 +77,27 @@ def push(out: str, release: str | None, to: str, project: str | None = None) -> 
         raise StageError(
             f"{mismatch}; what release {held.id[:12]} concluded of its turns is gone; run it again and push"
         )
+    log_days = LogDays(held.manifest["interval"])
     ledger = storage.join(out, FOLDER, f"{storage.sha256(to.encode())[:16]}.json")
     last = json.loads(storage.read_bytes(ledger)) if storage.exists(ledger) else None
+    holders, owner = (last or {}).get("holders", {}), _owner(held)
     with tempfile.TemporaryDirectory() as place, asking(to, waits=False):
-        files = by_day(workspace, held.id, Path(place), _emptied(held, last))
+        own = frozenset(day for day, holder in holders.items() if holder["owner"] == owner)
+        files = by_day(workspace, held.id, log_days, Path(place), own)
+        days = sorted({f.day for f in files})
+        if not (log_days.of_interval or replace):
+            _refuse_others(to, {day: holders[day] for day in days if day in holders and day not in own})
         told = {
             "to": to,
             "release_id": held.id,
-            "inputs": _inputs(held),
-            "days": sorted({f.day for f in files}),
+            "days": days,
+            "days_of": "interval" if log_days.of_interval else "log",
             "number": _number(held, last),
         }
-        storage.write_bytes(ledger, storage.readable_json(told | {"done": False}))
+        kept = holders | {day: {"owner": owner, "release_id": held.id} for day in days}
+        storage.write_bytes(ledger, storage.readable_json(told | {"done": False, "holders": kept}))
         found = _load(dataset, project, files, told, out)
-    storage.write_bytes(ledger, storage.readable_json(told | {"done": True}))
+    storage.write_bytes(ledger, storage.readable_json(told | {"done": True, "holders": kept}))
     rows = {table.name: sum(f.rows for f in files if f.table == table) for table in TABLES}
     return told | {"rows": rows, "loads": len(files), "found": found}
 
@@ -98,13 +117,24 @@ def _number(release: Release, last: dict[str, Any] | None) -> int:
     return int(last["number"]) + (0 if again else 1)
 
 
-def _emptied(release: Release, last: dict[str, Any] | None) -> frozenset[str]:
-    """Days to be emptied where nothing is left of them: those of an earlier push of the same log."""
-    return frozenset(last["days"]) if last is not None and last["inputs"] == _inputs(release) else frozenset()
-
-
-def _inputs(release: Release) -> str:
+def _owner(release: Release) -> str:
+    """Whose a day is: an interval's, whatever its log held; without one a log's, so that days it lost are emptied."""
+    if release.manifest["interval"] is not None:
+        return pointer(release.manifest["interval"])
     return storage.sha256(storage.canonical_json(release.manifest["identity"]["inputs"]))
+
+
+def _refuse_others(to: str, others: dict[str, dict[str, Any]]) -> None:
+    """Refuse to replace what was pushed of another log, or of an interval: a late turn or two would wipe a day."""
+    if others:
+        days, ids = sorted(others), sorted({holder["release_id"][:12] for holder in others.values()})
+        span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        raise ConfigError(
+            f"--to {to}: {len(days):,} day(s) of this release ({span}) hold rows of another log there, pushed from "
+            f"release {', '.join(ids[:_LISTED])}, and would lose them. Run with release.interval_start and "
+            "interval_end, so that the release has days of its own; or, if its log has all of these days, push with "
+            "--replace"
+        )
 
 
 def _load(dataset: str, project: str | None, files: list[DayFile], told: dict[str, Any], out: str) -> int:

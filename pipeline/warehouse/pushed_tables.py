@@ -10,9 +10,11 @@ from google.cloud.bigquery import SchemaField
 
 from schemas import CORRECTION, JUDGEMENT, SIGNALS, Column, Record
 
-DAY_COLUMN: Final = "event_time"
+DAY_COLUMN: Final = "log_date"
+TIME_COLUMN: Final = "event_time"
 _RELEASE: Final = Column("release_id", pa.string(), "The release whose run concluded this")
-_TIME: Final = next(column for column in JUDGEMENT.columns if column.name == DAY_COLUMN)
+_DAY: Final = Column(DAY_COLUMN, pa.date32(), "Day of the release's interval; without one the UTC day of event_time")
+_TIME: Final = next(column for column in JUDGEMENT.columns if column.name == TIME_COLUMN)
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,9 @@ class PushedTable:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Which release, then the record's own; the turn's time where the record has none."""
-        timed = any(column.name == DAY_COLUMN for column in self.record.columns)
-        return (_RELEASE, *self.record.columns, *(() if timed else (_TIME,)))
+        """Which release and day, then the record's own; the turn's time where the record has none."""
+        timed = any(column.name == TIME_COLUMN for column in self.record.columns)
+        return (_RELEASE, _DAY, *self.record.columns, *(() if timed else (_TIME,)))
 
     @property
     def schema(self) -> pa.Schema:
@@ -62,6 +64,7 @@ def _scalar(kind: pa.DataType) -> str:
         "INTEGER": pa.types.is_integer,
         "FLOAT": pa.types.is_floating,
         "TIMESTAMP": pa.types.is_timestamp,
+        "DATE": pa.types.is_date,
         "STRING": pa.types.is_string,
     }
     return next(name for name, test in tests.items() if test(kind))

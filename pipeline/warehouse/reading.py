@@ -40,6 +40,8 @@ class Rows:
         The time as of which the table is read; None for the answer of a query, which does not change.
     project : str
         Whose session it is.
+    nbytes : int or None
+        Logical bytes, by the table's metadata and the rows' share of it; None where that does not say.
     """
 
     records: int
@@ -47,6 +49,7 @@ class Rows:
     where: str
     snapshot: datetime | None
     project: str
+    nbytes: int | None = None
 
 
 def find_rows(source: Source, snapshot: datetime, project: str | None) -> Rows:
@@ -73,7 +76,8 @@ def find_rows(source: Source, snapshot: datetime, project: str | None) -> Rows:
         sql = f"SELECT COUNT(*) AS records FROM `{source.id}` FOR SYSTEM_TIME AS OF {_literal(snapshot)}"
         counted = client.query(f"{sql} WHERE {where}" if where else sql, job_config=_UNCACHED).result()
         records = next(iter(counted))["records"]
-        return Rows(records, _path(table), where, snapshot, client.project)
+        nbytes = round(table.num_bytes / table.num_rows * records) if table.num_rows and table.num_bytes else None
+        return Rows(records, _path(table), where, snapshot, client.project, nbytes)
 
 
 def answer(source: Source, project: str | None) -> list[dict[str, Any]]:

@@ -20,13 +20,13 @@ def pulled_text(told: dict[str, Any], to: str) -> str:
 def pushed_text(told: dict[str, Any]) -> str:
     """What was pushed."""
     days = told["days"]
-    span = f"{days[0]} to {days[-1]}" if days else "none"
+    span = f"{days[0]} to {days[-1]}" if len(days) > 1 else "".join(days) or "none"
     rows = ", ".join(f"{n:,} {name}" for name, n in told["rows"].items())
     found = f", {told['found']:,} of them begun by an earlier attempt" if told["found"] else ""
     return "\n".join(
         [
             f"pushed    release {told['release_id'][:12]} to {told['to']}",
             f"rows      {rows}",
-            f"days      {len(days):,} ({span}); {told['loads']:,} load jobs{found}",
+            f"replaced  {len(days):,} day(s) of the {told['days_of']} ({span}); {told['loads']:,} load jobs{found}",
         ]
     )

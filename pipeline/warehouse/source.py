@@ -12,7 +12,8 @@ from pipeline.given import read_given, text_of
 
 TABLE: Final = "bq://"
 QUERY: Final = "bq+query:"
-_NAMED: Final = re.compile(r"([a-z0-9:.-]+)\.([A-Za-z0-9_]+)\.([^.$`/]+?)(?:\$([0-9A-Za-z_]+))?")
+_NAMED: Final = re.compile(r"([a-z0-9:.-]+)\.([A-Za-z0-9_]+)\.([^.$`/]+?)(?:\$([0-9A-Za-z_-]+))?")
+_DASHED: Final = re.compile(r"(\$[0-9]{4})-([0-9]{2})-([0-9]{2})$")
 # Digits of a partition's id, by how the table is cut; the id's form, and the pseudo column of tables cut by arrival.
 _FORMS: Final = {"HOUR": "%Y%m%d%H", "DAY": "%Y%m%d", "MONTH": "%Y%m", "YEAR": "%Y"}
 BY_ARRIVAL: Final = "_PARTITIONTIME"
@@ -25,7 +26,7 @@ class Source:
     Attributes
     ----------
     name : str
-        As it was given.
+        As it was given; a day without its dashes.
     project, dataset, table, partition : str or None
         None for a query; `partition` is the part after `$`.
     sql : str or None
@@ -53,6 +54,8 @@ def is_warehouse(name: str) -> bool:
 def parse(name: str) -> Source:
     """Read a name: `bq://project.dataset.table`, the same with `$partition`, or `bq+query:FILE.sql`.
 
+    A day may have dashes, as schedulers write it: `$2026-11-01` is `$20261101`.
+
     Raises
     ------
     ConfigError
@@ -63,6 +66,7 @@ def parse(name: str) -> Source:
         if not sql:
             raise ConfigError(f"{name}: empty; one SELECT is wanted")
         return Source(name, sql=sql)
+    name = _DASHED.sub(r"\1\2\3", name)
     found = _NAMED.fullmatch(name.removeprefix(TABLE)) if name.startswith(TABLE) else None
     if found is None:
         raise ConfigError(f"{name}: {TABLE}project.dataset.table, with $partition or without, or {QUERY}FILE is wanted")

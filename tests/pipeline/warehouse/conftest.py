@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tail")]
 DAY = "lake.logs.turns"
 
 

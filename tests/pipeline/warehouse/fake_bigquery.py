@@ -6,6 +6,7 @@ and the condition of a partition, are worked out, from the text itself.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -23,6 +24,7 @@ import grpc
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from google.cloud.bigquery_storage_v1 import types
 
 SERVICE = "google.cloud.bigquery.storage.v1.BigQueryRead"
@@ -46,6 +48,8 @@ class FakeBigQuery:
     tables: dict[str, Held] = field(default_factory=dict)
     answers: dict[str, pa.Table] = field(default_factory=dict)
     queries: list[dict[str, Any]] = field(default_factory=list)
+    # The project that each query was run in, and that pays for it.
+    payers: list[str] = field(default_factory=list)
     sessions: list[types.CreateReadSessionRequest] = field(default_factory=list)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     uploads: dict[str, bytes] = field(default_factory=dict)
@@ -119,6 +123,8 @@ class FakeBigQuery:
             "tableReference": {"projectId": project, "datasetId": dataset, "tableId": table},
             "type": held.kind,
             "schema": {"fields": held.schema},
+            "numRows": str(held.rows.num_rows),
+            "numBytes": str(held.rows.nbytes),
         }
         return resource | ({"timePartitioning": held.partitioning} if held.partitioning else {})
 
@@ -158,6 +164,11 @@ class FakeBigQuery:
         wanted = job["configuration"]["load"]
         assert wanted["sourceFormat"] == "PARQUET" and wanted["writeDisposition"] == "WRITE_TRUNCATE"
         place = wanted["destinationTable"]
+        _, _, day = place["tableId"].partition("$")
+        held = pq.read_table(io.BytesIO(data), columns=[wanted["timePartitioning"]["field"]])[0]
+        if set(pc.strftime(held, "%Y%m%d").to_pylist()) - {day}:
+            job["status"]["errorResult"] = {"reason": "invalid", "message": "Some rows belong to different partitions"}
+            return
         self.uploads[f"{place['projectId']}.{place['datasetId']}.{place['tableId']}"] = data
 
     def results(self, name: str) -> dict[str, Any]:
@@ -219,7 +230,10 @@ class _Handler(BaseHTTPRequestHandler):
         if path.startswith("/upload/"):
             return self._upload(query, body)
         if path.endswith("/jobs"):
-            return self._answer(*self.fake.insert(json.loads(body)))
+            job = json.loads(body)
+            if "query" in job["configuration"]:
+                self.fake.payers.append(re.search(r"/projects/([^/]+)/jobs$", path)[1])
+            return self._answer(*self.fake.insert(job))
         if found := re.search(r"/projects/([^/]+)/datasets/([^/]+)/tables$", path):
             return self._create(found[1], found[2], json.loads(body))
         return self._missing(path)

@@ -224,6 +224,47 @@ def test_the_warehouse_says_how_many_records_files_must_have(fake: FakeBigQuery,
     assert "q: no file (1 records expected)" in capsys.readouterr().err
 
 
+def test_who_pays_where_the_warehouse_is_asked(fake: FakeBigQuery, tmp_path: Path):
+    day, pays = f"{TABLE}$2026-03-02", ("--project", "payer")
+    pulled(tmp_path / "to", source=day)
+    files = ("--input", tmp_path / "to" / "data", "--format", "canonical")
+    sql = tmp_path / "counts.sql"
+    sql.write_text("SELECT path, records FROM x")
+    fake.answers["SELECT path, records FROM x"] = pa.table({"path": ["part-*"], "records": [144]})
+    asked = [
+        ("ready", "--input", day, "--format", "canonical"),
+        ("ready", *files, "--expect", day),
+        ("ready", *files, "--expect", f"bq+query:{sql}"),
+        ("ingest", *files, "--out", tmp_path / "out", "--expect", day),
+    ]
+    for command in asked:
+        fake.payers.clear()
+        assert afterword(*command) == 0 and set(fake.payers) == {"lake"}
+        fake.payers.clear()
+        assert afterword(*command, *pays) == 0 and set(fake.payers) == {"payer"}
+    # It is refused by what is there, before a run does anything.
+    fake.payers.clear()
+    run = ("run", *files, "--out", tmp_path / "run", "--expect", TABLE, *pays)
+    assert afterword(*run) == 8 and fake.payers == ["payer"]
+
+
+def test_a_run_over_a_table_is_planned_from_its_metadata(fake: FakeBigQuery, tmp_path: Path, capsys: Any):
+    plan = ("plan", "--format", "canonical", "--json", "--project", "payer", "--input")
+    assert afterword(*plan, f"{TABLE}$2026-03-02") == 0
+    day = json.loads(capsys.readouterr().out)
+    assert afterword(*plan, TABLE) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert (day["turns"], whole["turns"], day["files"]) == (144, 1445, 1)
+    held = fake.tables["lake.logs.turns"].rows
+    assert whole["bytes"] == held.nbytes and day["bytes"] == round(held.nbytes / 1445 * 144)
+    assert whole["turn_bytes"] == round(held.nbytes / 1445, 1) and "afterword pull" in whole["notes"][-1]
+    assert fake.payers == ["payer", "payer"] and not fake.sessions
+    # Whose rows only a run of it could count.
+    (tmp_path / "q.sql").write_text("SELECT 1")
+    assert afterword(*plan, f"bq+query:{tmp_path / 'q.sql'}") == 2 and len(fake.queries) == 2
+    assert afterword(*plan, "bq://lake.logs.none") == 8
+
+
 def test_a_sensor_may_look_at_the_table_itself(fake: FakeBigQuery, tmp_path: Path, capsys: Any):
     look = ("ready", "--format", "canonical", "--input")
     day = f"{TABLE}$20260302"

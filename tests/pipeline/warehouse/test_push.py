@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from fake_bigquery import FakeBigQuery, Held
+from in_a_row import LATE, OVER, run, write_days
 from synthetic import SETTINGS, afterword, copy
 
 from pipeline.warehouse import loading
@@ -66,11 +67,12 @@ def test_the_tables_and_the_load_jobs(fake: FakeBigQuery, out: Path):
     push(out)
     assert [t["tableReference"]["tableId"] for t in fake.created] == ["signals", "judgements", "corrections"]
     judgements = fake.created[1]
-    assert judgements["timePartitioning"] == {"type": "DAY", "field": "event_time"}
+    assert judgements["timePartitioning"] == {"type": "DAY", "field": "log_date"}
     assert judgements["description"] == JUDGEMENT.meaning
     kinds = {f["name"]: (f["type"], f["mode"]) for f in judgements["schema"]["fields"]}
     assert kinds["release_id"] == ("STRING", "NULLABLE") and kinds["p_defect"] == ("FLOAT", "NULLABLE")
     assert kinds["is_defect"] == ("BOOLEAN", "NULLABLE") and kinds["event_time"] == ("TIMESTAMP", "NULLABLE")
+    assert kinds["log_date"] == ("DATE", "NULLABLE")
     assert kinds["reasons"] == ("RECORD", "REPEATED")
     corrections = {f["name"]: f for f in fake.created[2]["schema"]["fields"]}
     assert corrections["supporting_turns"]["mode"] == "REPEATED" and corrections["event_time"]["type"] == "TIMESTAMP"
@@ -166,14 +168,71 @@ def test_a_day_of_which_nothing_is_left_is_emptied(fake: FakeBigQuery, out: Path
     push(out)
     ledger = next((out / "pushed").iterdir())
     held = json.loads(ledger.read_text())
-    ledger.write_text(json.dumps(held | {"days": ["20250101", *held["days"]]}))
+    mine = next(iter(held["holders"].values()))
+    held["holders"] |= {"20250101": mine, "20240101": mine | {"owner": "another log"}}
+    ledger.write_text(json.dumps(held))
     push(out)
     parts = loaded(fake, "judgements")
     assert parts["20250101"].num_rows == 0 and "p_defect" in parts["20250101"].column_names
     # The days of another log are not this one's to empty.
-    ledger.write_text(json.dumps(held | {"inputs": "another", "days": ["20240101"]}))
+    assert "20240101" not in parts
+
+
+def test_without_an_interval_days_of_another_log_are_not_replaced_unless_told(
+    fake: FakeBigQuery, out: Path, capsys: Any
+):
     push(out)
-    assert "20240101" not in loaded(fake, "judgements")
+    assert f"replaced  {len(loaded(fake, 'signals'))} day(s) of the log (2026" in capsys.readouterr().out
+    first, loads, ledger = dict(fake.uploads), len(fake.loads), next((out / "pushed").iterdir())
+    held = json.loads(ledger.read_text())
+    days = sorted(held["holders"])
+    held["holders"][days[1]] = {"owner": "another log", "release_id": "f" * 64}
+    ledger.write_text(json.dumps(held))
+    push(out, code=2)
+    said = capsys.readouterr().err
+    assert f"1 day(s) of this release ({days[1]}) hold rows of another log there, pushed from release fff" in said
+    assert "release.interval_start" in said and "--replace" in said
+    assert (fake.uploads, len(fake.loads), json.loads(ledger.read_text())) == (first, loads, held)
+    push(out, "--replace")
+    push(out)
+    assert fake.uploads == first
+
+
+@pytest.fixture(scope="module")
+def row(released: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The output folder as it is after each of two days: with a session over midnight, and a turn that came late."""
+    folder = tmp_path_factory.mktemp("row")
+    logs = write_days(folder / "logs")
+    assert run(logs[0], 0, folder / "out", released) == 0
+    first = copy(folder / "out", folder / "first")
+    assert run(logs[1], 1, folder / "out", released) == 0
+    return [first, folder / "out"]
+
+
+def test_days_in_a_row_leave_one_another_alone_in_any_order(
+    fake: FakeBigQuery, row: list[Path], tmp_path: Path, capsys: Any
+):
+    first, second = (copy(out, tmp_path / out.name) for out in row)
+    push(first)
+    assert "1 day(s) of the interval (20260301); 3 load jobs" in capsys.readouterr().out
+    before = dict(fake.uploads)
+    # As one output folder would have it, the second push knows of the first.
+    copy(first / "pushed", second / "pushed")
+    push(second)
+    wanted = dict(fake.uploads)
+    assert len(before) == 3 and len(wanted) == 6 and before.items() <= wanted.items()
+    judged = loaded(fake, "judgements")
+    assert [*judged] == ["20260301", "20260302"] and all(part.num_rows > 300 for part in judged.values())
+    # What its run judged of the day before is with the second day.
+    of_before = [r for r in judged["20260302"].to_pylist() if f"{r['event_time']:%Y%m%d}" == "20260301"]
+    assert {r["turn_id"][:4] for r in of_before} == {OVER, LATE}
+    for out in (first, second, second, first):
+        push(out)
+        assert fake.uploads == wanted
+    fake.uploads.clear()
+    for out in (second, first):
+        push(out)
+    assert fake.uploads == wanted
 
 
 def test_what_cannot_be_pushed(fake: FakeBigQuery, out: Path, capsys: Any):
@@ -183,7 +242,7 @@ def test_what_cannot_be_pushed(fake: FakeBigQuery, out: Path, capsys: Any):
         assert afterword("push", "--out", out, "--to", to) == 2
     fake.tables["lake.talk.judgements"] = Held(pa.table({}))
     push(out, code=2)
-    assert "not partitioned by day of event_time" in capsys.readouterr().err and not fake.loads
+    assert "not partitioned by day of log_date" in capsys.readouterr().err and not fake.loads
     assert afterword("run", "--out", out, "--from", "label", *SETTINGS[2:], "--set", "curate.min_users=1") == 0
     old = next(p.name for p in (out / "releases").iterdir() if p.name != (out / "CURRENT").read_text().strip())
     push(out, "--release", old, code=7)

@@ -13,6 +13,9 @@ def test_names():
     assert (source.id, source.partition) == ("my-project.logs.turns", "20261101")
     # Projects of an organisation of old have its domain before them.
     assert parse("bq://example.com:talk.logs.turns").project == "example.com:talk"
+    # A day as schedulers write it.
+    dashed = parse("bq://my-project.logs.turns$2026-11-01")
+    assert dashed == parse("bq://my-project.logs.turns$20261101")
     assert is_warehouse("bq://a.b.c") and is_warehouse("bq+query:q.sql") and not is_warehouse("gs://b/bq")
 
 
@@ -35,7 +38,9 @@ def test_a_partition_is_from_its_first_moment_to_the_next_ones(
     assert where == f"{name} >= CAST('{wanted[0]}' AS {kind}) AND {name} < CAST('{wanted[1]}' AS {kind})"
 
 
-@pytest.mark.parametrize("partition", ["2026", "202611", "20261301", "2026110", "2026-11-01", "20261101x"])
+@pytest.mark.parametrize(
+    "partition", ["2026", "202611", "20261301", "2026110", "2026-11", "2026-13-01", "2026-11-01-02", "20261101x"]
+)
 def test_another_kind_of_partition_is_refused(partition: str):
     with pytest.raises(ConfigError):
         restriction(parse(f"bq://p.d.t${partition}"), "DAY", "at", "TIMESTAMP")
