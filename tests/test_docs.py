@@ -34,6 +34,13 @@ def test_every_exit_code_and_every_reason_is_in_the_docs():
         assert f"`{reason}`" in text
 
 
+def test_the_runbook_has_every_exit_code_of_a_failure():
+    codes = re.findall(r"^\| (\d+) \|", (DOCS / "cli.md").read_text(encoding="utf-8").split("## Exit codes")[1], re.M)
+    rows = re.findall(r"^\| ([\d, ]+) \|", (DOCS / "runbook.md").read_text(encoding="utf-8"), re.MULTILINE)
+    told = {code for row in rows for code in row.split(", ")}
+    assert len(codes) > 10 and set(codes) - {"0"} <= told
+
+
 def test_every_make_command_of_the_docs_exists():
     made = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     named = {
