@@ -20,7 +20,8 @@ from pipeline.errors import InputError
 from pipeline.inputs import find, unpacked
 from pipeline.labels import NEEDED, as_they_are, checked
 from pipeline.readers.stream import bare_suffix
-from pipeline.transforms.ingest import last_read, numbered
+from pipeline.transforms.ingest import last_read
+from pipeline.transforms.superseding import numbered
 from schemas import GOLD
 
 SUFFIXES: Final = (".parquet", ".jsonl", ".ndjson", ".csv")

@@ -17,9 +17,10 @@ from pipeline.privacy.sample import lowest
 from pipeline.tail.files import LABELS, OPEN, RECENT
 from pipeline.tail.takeover import Taken, interval_of
 from pipeline.transforms.admit import Admission
-from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold, marked_labels
+from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold
 from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, REDACTIONS, RENAMED, TAGS, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
+from pipeline.transforms.superseding import marked_labels
 from pipeline.transforms.tail import TAGS as TAIL_TAGS
 from pipeline.transforms.tail import ReadTail, TailFile, TailTables
 from pipeline.transforms.write import bucket_path

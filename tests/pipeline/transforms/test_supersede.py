@@ -10,19 +10,9 @@ from build import START, turns
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.transforms.ingest import (
-    Place,
-    by_place,
-    last_read,
-    marked,
-    notices,
-    numbered,
-    repeated,
-    settled,
-    strangers,
-    supersede,
-)
+from pipeline.transforms.ingest import Place, by_place, last_read
 from pipeline.transforms.shuffle import KeyHash
+from pipeline.transforms.superseding import marked, notices, numbered, repeated, settled, strangers, supersede
 from schemas import DEAD_LETTER, GOLD
 
 
