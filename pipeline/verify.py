@@ -17,6 +17,7 @@ from pipeline import storage
 from pipeline.curation.proof import prove_left_out, prove_split
 from pipeline.documents import GATES, documents
 from pipeline.errors import GateError, VerifyError
+from pipeline.export.package import left_by_use
 from pipeline.gates.proof import prove_gates, prove_quarantine
 from pipeline.tail.proof import prove_tail
 from pipeline.thresholds import highest, lowest, of_domain
@@ -105,7 +106,7 @@ def _identity(release: Release) -> str:
 
 
 def _files(release: Release) -> str:
-    """Every listed file has its size and hash, and there is no other."""
+    """Every listed file has its size and hash, and there is no other but what the use of `taskset/` leaves there."""
     folder, manifest = release.folder, release.manifest
     for path, facts in manifest["files"].items():
         full = storage.join(folder, path)
@@ -119,6 +120,7 @@ def _files(release: Release) -> str:
             )
     found = {p[len(folder.rstrip("/")) + 1 :] for p in storage.files(folder, "**")}
     extra = sorted(found - set(manifest["files"]) - {manifests.NAME})
+    extra = [path for path in extra if not left_by_use(path, manifest["files"])]
     if extra:
         raise VerifyError(f"{folder}: not in the manifest: {', '.join(extra[:5])}")
     return f"{len(manifest['files'])} files have the sizes and hashes of the manifest, and there are no others"

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +87,45 @@ def test_a_further_file_is_named(release: Path, name: str):
 def test_leftovers_of_a_crashed_write_are_no_further_files(release: Path):
     (release / "nlu" / "data" / ".tmp-0123-train-00000-of-00001.parquet").write_bytes(b"x")
     verify(str(release))
+
+
+def test_the_reward_may_be_loaded_from_the_release(release: Path):
+    """As docs/views.md has it for verl: Python writes what it compiles beside the source."""
+    reward = release / "taskset" / "nlu_repair" / "reward.py"
+    code = f"import sys; sys.path[:0] = [{str(reward.parent)!r}]; import reward; print(reward.compute_score.__name__)"
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.strip() == "compute_score"
+    assert list((reward.parent / "__pycache__").glob("reward.*.pyc"))
+    verify(str(release))
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("taskset/build/lib/nlu_repair/reward.py", True),
+        ("taskset/nlu_repair.egg-info/PKG-INFO", True),
+        ("taskset/nlu_repair/__pycache__/rows.cpython-312.pyc.139922", True),
+        # No source of a release, or none that could be meant.
+        ("taskset/nlu_repair/__pycache__/other.cpython-312.pyc", False),
+        ("taskset/nlu_repair/__pycache__/reward.py", False),
+        ("taskset/nlu_repair/__pycache__/a/reward.cpython-312.pyc", False),
+        ("taskset/nlu_repair/reward.pyc", False),
+        ("taskset/nlu_repair/reward/__init__.py", False),
+        ("taskset/nlu_repair/build/x.py", False),
+        ("taskset/build", False),
+        ("nlu/data/__pycache__/train.cpython-312.pyc", False),
+        ("nlu/build/train-00000-of-00001.parquet", False),
+        ("build/x", False),
+    ],
+)
+def test_what_the_use_of_the_taskset_leaves_is_no_further_file(release: Path, name: str, taken: bool):
+    (release / name).parent.mkdir(parents=True, exist_ok=True)
+    (release / name).write_bytes(b"x")
+    if taken:
+        verify(str(release))
+    else:
+        refused(release, f"not in the manifest: {name}")
 
 
 @pytest.mark.parametrize("stage", ["ingest", "signals", "label", "curate", "release"])
