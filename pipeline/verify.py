@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from pipeline import manifest as manifests
 from pipeline import storage
+from pipeline.curation.evidence import prove_evidence
 from pipeline.curation.proof import prove_left_out, prove_split
 from pipeline.documents import GATES, documents
 from pipeline.errors import GateError, VerifyError
@@ -209,7 +210,7 @@ def _gates(release: Release) -> str:
 
 
 def _examples(release: Release) -> str:
-    """Lineage: unique ids, support is met, no turn is in two splits."""
+    """Lineage: unique ids, support is met, what is said follows from what stands behind, no turn is in two splits."""
     manifest, lineage = release.manifest, release.lineage
     if pc.count_distinct(lineage["example_id"]).as_py() != lineage.num_rows:
         raise VerifyError("lineage: an example id occurs twice")
@@ -220,6 +221,7 @@ def _examples(release: Release) -> str:
             f"lineage: {low[0]['example_id']} has support {low[0]['support']} and agreement "
             f"{low[0]['agreement']}, under the minimum"
         )
+    prove_evidence(manifest, lineage)
     turn = _turn_in_two_splits(lineage)
     if turn is not None:
         raise VerifyError(f"lineage: turn {turn} stands in two splits")
