@@ -73,6 +73,12 @@ _SAID: Final[dict[str, tuple[str, ...]]] = {
     "STREET_ADDRESS.alone": ("navigate to {}", "how far is {}", "{}"),
     "US_SSN": ("my social is {}", "{} is my social security number", "ssn {}", "social security: {}"),
     "US_SSN.alone": ("it is {}", "{}"),
+    # In what has the form of a platform's mark.
+    "CREDIT_CARD.marked": ("[CC {}] please", "<CARD {}>", "charge [CARD-{}]", "[PAYMENT CARD {}] [NAME]"),
+    "IBAN_CODE.marked": ("[IBAN {}]", "pay to <ACCOUNT {}>", "{{{}}} please", "[IBAN_{}]"),
+    "PHONE_NUMBER.marked": ("[CALLER {}] hello", "<TEL {}>", "[PHONE_{}] is {full_name}", "dial [CONTACT {}]"),
+    # Without a space behind what it is called.
+    "PHONE_NUMBER.label": ("tel:{}", "WhatsApp:{} please", "Phone:{}", "Tel.{}", "mobile:{}, thanks"),
 }  # fmt: skip
 _FIRST: Final = ("anna", "bob", "chen", "dmitri", "elif", "fatima", "george", "hanna", "ivan", "joão", "kim", "lucy")
 _LAST: Final = ("smith", "garcia", "müller", "nowak", "okafor", "patel", "rossi", "silva", "tanaka", "young")
@@ -111,18 +117,25 @@ def _values() -> Iterator[tuple[str, str, str, Callable[[random.Random], str]]]:
         mail,
         lambda d: f"{_local(d)}@{d.choice(('mail', 'hr', 'x1'))}.{d.choice(('corp', 'lan'))}",
     )
+    yield mail, "full-width @", mail, lambda d: _mail(d).replace("@", "＠")
+    yield mail, "in a URL", mail, lambda d: _mail(d).replace("@", "%40")
     yield mail, "spoken", mail, lambda d: _mail(d).replace("@", " at ").replace(".", " dot ")
     for country, forms in _PHONES.items():
         yield phone, country, phone, lambda d, f=forms: _digits(d, d.choice(f))
+    forms = ("415NXXXXXX", "415-NXX-XXXX", "+1 415 NXX XXXX", "+491715NXXXXX")
+    yield phone, "after a label", f"{phone}.label", lambda d: _digits(d, d.choice(forms))
+    yield phone, "in a mark", f"{phone}.marked", lambda d: _digits(d, d.choice(forms[:2]))
     yield phone, "US, alone", f"{phone}.alone", lambda d: _digits(d, d.choice(_PHONES["US"]))
     yield phone, "US, bare", phone, lambda d: _digits(d, "412NXXXXXX")
     yield phone, "US, bare, alone", f"{phone}.alone", lambda d: _digits(d, "412NXXXXXX")
     yield phone, "spoken", phone, lambda d: " ".join(_SPOKEN[int(c)] for c in _digits(d, "412NXXXXXX"))
     yield card, "groups", card, lambda d: _grouped(_card(d), d.choice((" ", "-")))
     yield card, "one run", card, _card
+    yield card, "in a mark", f"{card}.marked", lambda d: _grouped(_card(d), d.choice((" ", "-")))
     yield iban, "groups", iban, lambda d: _grouped(_iban(d), " ")
     yield iban, "one run", iban, _iban
     yield iban, "lower case", iban, lambda d: _iban(d).lower()
+    yield iban, "in a mark", f"{iban}.marked", _iban
     yield ip, "v4", ip, lambda d: ".".join(str(d.randint(11, 126)) for _ in range(4))
     yield ip, "v6", ip, lambda d: "2001:db8:" + ":".join(f"{d.randint(1, 65535):x}" for _ in range(6))
     yield ip, "v6, short", ip, lambda d: f"2001:db8::{d.randint(1, 65535):x}:{d.randint(1, 65535):x}"

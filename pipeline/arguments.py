@@ -241,5 +241,7 @@ def _exports(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--release", metavar="ID", help="another release than CURRENT; its first 8 characters will do")
     parser.add_argument("--format", required=True, choices=EXPORTS, help="whose form; docs/views.md says more")
     parser.add_argument("--to", required=True, metavar="FOLDER", help="new or empty folder")
-    parser.add_argument("--split", choices=("train", "test"), default="train", help="(%(default)s)")
+    parser.add_argument(
+        "--split", choices=("train", "test", "all"), default="train", help="all: both in one, where the format can"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")

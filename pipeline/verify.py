@@ -14,9 +14,11 @@ import pyarrow.compute as pc
 
 from pipeline import manifest as manifests
 from pipeline import storage
+from pipeline.curation.evidence import prove_evidence
 from pipeline.curation.proof import prove_left_out, prove_split
 from pipeline.documents import GATES, documents
 from pipeline.errors import GateError, VerifyError
+from pipeline.export.package import left_by_use
 from pipeline.gates.proof import prove_gates, prove_quarantine
 from pipeline.tail.proof import prove_tail
 from pipeline.thresholds import highest, lowest, of_domain
@@ -105,7 +107,7 @@ def _identity(release: Release) -> str:
 
 
 def _files(release: Release) -> str:
-    """Every listed file has its size and hash, and there is no other."""
+    """Every listed file has its size and hash, and there is no other but what the use of `taskset/` leaves there."""
     folder, manifest = release.folder, release.manifest
     for path, facts in manifest["files"].items():
         full = storage.join(folder, path)
@@ -119,6 +121,7 @@ def _files(release: Release) -> str:
             )
     found = {p[len(folder.rstrip("/")) + 1 :] for p in storage.files(folder, "**")}
     extra = sorted(found - set(manifest["files"]) - {manifests.NAME})
+    extra = [path for path in extra if not left_by_use(path, manifest["files"])]
     if extra:
         raise VerifyError(f"{folder}: not in the manifest: {', '.join(extra[:5])}")
     return f"{len(manifest['files'])} files have the sizes and hashes of the manifest, and there are no others"
@@ -207,7 +210,7 @@ def _gates(release: Release) -> str:
 
 
 def _examples(release: Release) -> str:
-    """Lineage: unique ids, support is met, no turn is in two splits."""
+    """Lineage: unique ids, support is met, what is said follows from what stands behind, no turn is in two splits."""
     manifest, lineage = release.manifest, release.lineage
     if pc.count_distinct(lineage["example_id"]).as_py() != lineage.num_rows:
         raise VerifyError("lineage: an example id occurs twice")
@@ -218,6 +221,7 @@ def _examples(release: Release) -> str:
             f"lineage: {low[0]['example_id']} has support {low[0]['support']} and agreement "
             f"{low[0]['agreement']}, under the minimum"
         )
+    prove_evidence(manifest, lineage)
     turn = _turn_in_two_splits(lineage)
     if turn is not None:
         raise VerifyError(f"lineage: turn {turn} stands in two splits")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final
 
 from pipeline import storage
-from pipeline.export.utterances import UNKNOWN_LOCALE, Utterance
+from pipeline.export.names import Names
+from pipeline.export.utterances import UNKNOWN_LOCALE, Splits, Utterance
 
 FILE: Final = "project.json"
 _VERSION: Final = "2023-04-01"
@@ -15,12 +16,14 @@ _NAME: Final = "afterword"
 # Longest utterance and name that the service takes.
 _MOST_TEXT: Final = 500
 _DEFAULT_LANGUAGE: Final = "en-us"
+_DATASETS: Final = {"train": "Train", "test": "Test"}
 
 
-def write(rows: Sequence[Utterance], told: Counter[str], dataset: str) -> dict[str, bytes]:
-    """The file, by name; `dataset` is Train or Test."""
-    fit = [row for row in rows if units(row.text) <= _MOST_TEXT]
-    told["rows.too_long"] += len(rows) - len(fit)
+def write(splits: Splits, names: Names, told: Counter[str]) -> dict[str, bytes]:
+    """The file, by name; the service takes every name. `dataset` of an utterance is Train or Test."""
+    parts = {s: [row for row in rows if units(row.text) <= _MOST_TEXT] for s, rows in splits.items()}
+    fit = list(chain.from_iterable(parts.values()))
+    told["rows.too_long"] += sum(map(len, splits.values())) - len(fit)
     told["rows.written"] += len(fit)
     languages = Counter(language(row) for row in fit)
     # The most frequent one, then the first by name.
@@ -40,7 +43,7 @@ def write(rows: Sequence[Utterance], told: Counter[str], dataset: str) -> dict[s
             "projectKind": "Conversation",
             "intents": [{"category": name} for name in sorted({row.intent for row in fit})],
             "entities": [{"category": name} for name in sorted({s.name for row in fit for s in row.spans})],
-            "utterances": [_utterance(row, dataset) for row in fit],
+            "utterances": [_utterance(row, _DATASETS[s]) for s, rows in parts.items() for row in rows],
         },
     }
     return {FILE: storage.readable_json(project)}

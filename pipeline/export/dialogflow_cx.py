@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pipeline import storage
-from pipeline.export.names import fitted
+from pipeline.export.names import Names, count_renamed, fitted
 from pipeline.export.utterances import UNKNOWN_LOCALE, Utterance
 
 # What the console shows, and what a file can be named.
@@ -18,20 +18,19 @@ _NO_FILE: Final = r"[^0-9A-Za-z_.-]"
 _ANY: Final = "projects/-/locations/-/agents/-/entityTypes/sys.any"
 
 
-def write(rows: Sequence[Utterance], told: Counter[str]) -> dict[str, bytes]:
+def write(rows: Sequence[Utterance], names: Names, told: Counter[str]) -> dict[str, bytes]:
     """The files, by name: intents/<intent>.<language>.json."""
-    intents = fitted((row.intent for row in rows), r"[\x00-\x1f]", _MOST_NAME)
-    names = fitted((span.name for row in rows for span in row.spans), _NO_PARAMETER, _MOST_NAME)
+    intents = fitted(names.intents, r"[\x00-\x1f]", _MOST_NAME)
+    slots = fitted(names.slots, _NO_PARAMETER, _MOST_NAME)
     files = fitted(intents.values(), _NO_FILE)
-    told["intents.renamed"] += sum(a != b for a, b in intents.items())
-    told["slots.renamed"] += sum(a != b for a, b in names.items())
+    count_renamed(rows, told, intents, slots)
     groups: dict[tuple[str, str], list[Utterance]] = {}
     for row in rows:
         groups.setdefault((intents[row.intent], row.locale), []).append(row)
         told["rows.written"] += 1
     return {
         f"intents/{files[intent]}.{'en' if locale == UNKNOWN_LOCALE else locale}.json": storage.readable_json(
-            _intent(intent, held, names)
+            _intent(intent, held, slots)
         )
         for (intent, locale), held in sorted(groups.items())
     }

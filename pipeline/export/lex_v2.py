@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pipeline import storage
-from pipeline.export.names import fitted
+from pipeline.export.names import Names, count_renamed, fitted
 from pipeline.export.utterances import UNKNOWN_LOCALE, Utterance
 
 FILE: Final = "afterword.zip"
@@ -19,7 +19,7 @@ BOT: Final = "Afterword"
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 # Every locale of a bot has this intent of Lex's own.
 _FALLBACK: Final = "FallbackIntent"
-# Names are letters, digits, and single `_` or `-` between them.
+# Names are letters and digits, single `_` or `-` behind them: `([0-9a-zA-Z][_-]?){1,100}`.
 _NO_NAME: Final = r"[^0-9A-Za-z]"
 _MOST_NAME: Final = 100
 _BRACES: Final = re.compile("[{}\x00-\x1f]")
@@ -31,14 +31,14 @@ _COUNTRIES: Final = {
 _MANIFEST: Final = {"metaData": {"schemaVersion": "1", "fileFormat": "LexJson", "resourceType": "BOT"}}
 
 
-def write(rows: Sequence[Utterance], told: Counter[str]) -> dict[str, bytes]:
+def write(rows: Sequence[Utterance], names: Names, told: Counter[str]) -> dict[str, bytes]:
     """The zip, by name."""
-    intents = fitted((row.intent for row in rows), _NO_NAME, _MOST_NAME, reserved=(_FALLBACK,))
-    slots = fitted((span.name for row in rows for span in row.spans), _NO_NAME, _MOST_NAME)
-    own = [name for name in intents if name.casefold() == _FALLBACK.casefold()]
+    intents = fitted(names.intents, _NO_NAME, _MOST_NAME, (_FALLBACK,), alone="intent", leading=False)
+    slots = fitted(names.slots, _NO_NAME, _MOST_NAME, alone="slot", leading=False)
+    own = [name for name in {row.intent for row in rows} if name.casefold() == _FALLBACK.casefold()]
+    count_renamed(rows, told, intents, slots)
     told["intents.reserved"] += len(own)
-    told["intents.renamed"] += sum(a != b for a, b in intents.items()) - len(own)
-    told["slots.renamed"] += sum(a != b for a, b in slots.items())
+    told["intents.renamed"] -= len(own)
     locales: dict[str, list[Utterance]] = {}
     for row in rows:
         locales.setdefault(locale(row.locale), []).append(row)

@@ -7,25 +7,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 from pipeline import storage
-from pipeline.export.names import fitted
-from pipeline.export.utterances import Utterance
+from pipeline.export.names import Names, count_renamed, fitted
+from pipeline.export.utterances import Splits
 
 _SLOT: Final = re.compile(r"\[(?P<name>[^\[\]]+?) : (?P<text>[^\[\]]*)\]")
 _NO_NAME: Final = r"[\[\]:\s]"
 
 
-def write(rows: Sequence[Utterance], told: Counter[str], split: str) -> dict[str, bytes]:
-    """The files, by name: `<locale>.jsonl`."""
-    names = fitted((span.name for row in rows for span in row.spans), _NO_NAME)
-    told["slots.renamed"] += sum(a != b for a, b in names.items())
+def write(splits: Splits, names: Names, told: Counter[str]) -> dict[str, bytes]:
+    """The files, by name: `<locale>.jsonl`; `partition` names the split."""
+    slots = fitted(names.slots, _NO_NAME)
+    count_renamed(chain.from_iterable(splits.values()), told, slots=slots)
     lines: dict[str, list[bytes]] = {}
-    for row in rows:
-        marked = "".join(f"[{names[span.name]} : {text}]" if span else text for text, span in row.parts())
-        wanted = [(names[span.name], span.start, span.end) for span in row.spans]
+    for split, row in ((split, row) for split, rows in splits.items() for row in rows):
+        marked = "".join(f"[{slots[span.name]} : {text}]" if span else text for text, span in row.parts())
+        wanted = [(slots[span.name], span.start, span.end) for span in row.spans]
         if parse(marked) != (row.text, wanted):
             told["rows.unmarkable"] += 1
             continue

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from pipeline.export.names import fitted
+from pipeline.export.names import Names, count_renamed, fitted
 from pipeline.export.utterances import Span, Utterance
 
 FILE: Final = "nlu.yml"
@@ -29,10 +29,10 @@ _NO_INTENT: Final = r"[/\x00-\x1f\x7f-\x9f\u2028\u2029]"
 Entity = tuple[str, str, int, int]
 
 
-def write(rows: Sequence[Utterance], told: Counter[str]) -> dict[str, bytes]:
+def write(rows: Sequence[Utterance], names: Names, told: Counter[str]) -> dict[str, bytes]:
     """The file, by name."""
-    intents = fitted((row.intent for row in rows), _NO_INTENT)
-    told["intents.renamed"] += sum(a != b for a, b in intents.items())
+    intents = fitted(names.intents, _NO_INTENT)
+    count_renamed(rows, told, intents)
     lines: dict[str, list[str]] = {name: [] for name in sorted(intents.values())}
     for row in rows:
         line = example(row, told)

@@ -18,6 +18,7 @@ _MEANINGS: Final = {
     "slots.unmarkable": "slots without annotation: their words look like the format's marks",
     "slots.renamed": "slot names changed to what the format takes",
     "intents.reserved": "intent names changed: the format has an intent of that name itself",
+    "intents.with_domain": "intents with their domain before their name: another domain of the release has one of it",
     "intents.renamed": "intent names changed to what the format takes",
 }
 
@@ -26,7 +27,7 @@ def render(told: dict[str, Any], to: str) -> str:
     """Lines for people."""
     counts = told["told"]
     lines = [
-        f"export    {counts.get('rows.written', 0):,} of {told['rows']:,} rows of split {told['split']} "
+        f"export    {counts.get('rows.written', 0):,} of {told['rows']:,} rows of {_which(told['split'])} "
         f"as {told['format']}",
         *(f"{counts[key]:>9,} {meaning}" for key, meaning in _MEANINGS.items() if key in counts),
         f"release   {told['release']}",
@@ -34,6 +35,10 @@ def render(told: dict[str, Any], to: str) -> str:
     ]
     more = len(told["files"]) - _SHOWN
     return "\n".join([*lines, *([f"          and {more:,} more"] if more > 0 else [])])
+
+
+def _which(split: str) -> str:
+    return "all splits" if split == "all" else f"split {split}"
 
 
 _SHOWN: Final = 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 import pyarrow as pa
 
@@ -10,8 +11,11 @@ from pipeline import storage
 from pipeline.export.package import package
 
 
-def write(table: pa.Table, told: Counter[str], split: str) -> dict[str, bytes]:
+def write(splits: Mapping[str, pa.Table], told: Counter[str]) -> dict[str, bytes]:
     """The files, by name: the package, and `<split>.jsonl` with the rows of the `rl` view by key."""
-    told["rows.written"] += table.num_rows
-    lines = b"".join(storage.canonical_json(row) + b"\n" for row in table.sort_by("key").to_pylist())
-    return {**package(), f"{split}.jsonl": lines}
+    files = package()
+    for split, table in splits.items():
+        told["rows.written"] += table.num_rows
+        rows = table.sort_by("key").to_pylist()
+        files[f"{split}.jsonl"] = b"".join(storage.canonical_json(row) + b"\n" for row in rows)
+    return files

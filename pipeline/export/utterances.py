@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ class Utterance:
     ----------
     id, text : str
     intent : str
-        With its domain before it where several domains have an intent of this name.
+        With its domain before it where several domains of the release have an intent of this name.
     domain : str or None
     locale : str
     spans : tuple of Span
@@ -66,18 +66,24 @@ class Utterance:
             yield self.text[at:], None
 
 
-def utterances(table: pa.Table, told: Counter[str]) -> list[Utterance]:
+# Rows of each split, in the order of `schemas.SPLITS`.
+Splits = Mapping[str, Sequence[Utterance]]
+Labels = Mapping[tuple[str | None, str], str]
+
+
+def utterances(table: pa.Table, labels: Labels, told: Counter[str]) -> list[Utterance]:
     """NLU rows by id; `told` counts slots that have no annotation, by reason.
 
     Parameters
     ----------
     table : pyarrow.Table
         NLU rows, at least `COLUMNS`.
+    labels : mapping
+        What `labels_of` gives for the whole release.
     told : Counter
         Gets `slots` and `slots.no_span`, `slots.overlap`, `slots.no_name` of them.
     """
     rows = table.select(COLUMNS).sort_by("id").to_pylist()
-    labels = _labels(rows)
     return [
         Utterance(
             row["id"],
@@ -109,8 +115,34 @@ def spans(slots: Iterable[dict[str, Any]], told: Counter[str]) -> list[Span]:
     return sorted(kept, key=lambda span: span.start)
 
 
-def _labels(rows: Iterable[dict[str, Any]]) -> dict[tuple[str | None, str], str]:
-    """Name of each (domain, intent); formats have one space of names for the intents of all domains."""
-    pairs = {(row["domain"], row["intent"]) for row in rows}
+def labels_of(tables: Iterable[pa.Table]) -> dict[tuple[str | None, str], str]:
+    """Name of each (domain, intent); formats have one space of names for the intents of all domains.
+
+    Parameters
+    ----------
+    tables : iterable of pyarrow.Table
+        NLU rows of all splits of a release, at least `domain` and `intent`: a name must not hang on the split.
+    """
+    pairs = _pairs(tables)
     domains = Counter(intent for _, intent in pairs)
-    return {(d, i): i if domains[i] == 1 or d is None else f"{d}_{i}" for d, i in pairs}
+    plain = {pair: pair[1] for pair in pairs if domains[pair[1]] == 1 or pair[0] is None}
+    out, taken = dict(plain), set(plain.values())
+    for domain, intent in sorted(((d or "", i) for d, i in pairs - plain.keys())):
+        name, k = f"{domain}_{intent}", 1
+        while name in taken:
+            k += 1
+            name = f"{domain}_{intent}_{k}"
+        taken.add(name)
+        out[domain, intent] = name
+    return out
+
+
+def count_with_domain(tables: Iterable[pa.Table], labels: Labels, told: Counter[str]) -> None:
+    """Count the intents of some rows that have their domain before their name, each once: `intents.with_domain`."""
+    told["intents.with_domain"] += sum(labels[pair] != pair[1] for pair in _pairs(tables))
+
+
+def _pairs(tables: Iterable[pa.Table]) -> set[tuple[str | None, str]]:
+    """Every (domain, intent)."""
+    held = pa.concat_tables(table.select(["domain", "intent"]) for table in tables).group_by(["domain", "intent"])
+    return {(row["domain"], row["intent"]) for row in held.aggregate([]).to_pylist()}

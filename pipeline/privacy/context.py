@@ -16,9 +16,9 @@ def _words(*words: str) -> re.Pattern[str]:
 
 
 PHONE: Final = _words(
-    "(?:tele|cell|smart)?phones?", "tel", "mobile", "mob", "cell", "call(?:ed|ing|back)?", "callback", "dial", "sms",
-    "fax", "whatsapp", "reach", "hotline", "text me", "my number", "handy(?:nummer)?", "telefon(?:nummer)?",
-    "mobil(?:nummer)?", "anrufen", "ruft?", "rückruf", "erreich\\w+", "rufnummer",
+    "(?:tele|cell|smart)?phones?", "tel", "mobile", "mob", "cell", "call(?:ed|ers?|ing|back)?", "callback", "dial",
+    "sms", "fax", "whatsapp", "reach", "hotline", "text me", "my number", "handy(?:nummer)?", "telefon(?:nummer)?",
+    "mobil(?:nummer)?", "anrufen", "ruf(?:t|en)?", "rückruf", "erreich\\w+", "rufnummer",
     "téléphone", "portable", "teléfono", "móvil", "celular",
 )  # fmt: skip
 NO_PHONE: Final = _words(
@@ -46,6 +46,10 @@ VERSION: Final = re.compile(
 VERSIONS: Final = _words("versions?", "release", "firmware", "build", "upgrade[sd]?", "update[sd]?")
 IP: Final = _words("ip", "ipv4", "ip-?address", "server", "host", "ping", "gateway", "dns", "router", "from")
 CURRENCY: Final = re.compile(r"[$€£¥]\s?$")
+
+
+# A label that a number follows without a space.
+PHONE_LABEL: Final = re.compile(rf"(?:{PHONE.pattern})[-.:/]$", re.IGNORECASE)
 
 
 def beside(words: re.Pattern[str], text: str, start: int, end: int, hint: str) -> bool:

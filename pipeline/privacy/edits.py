@@ -72,9 +72,13 @@ def elsewhere(text: str, values: Mapping[str, tuple[str, float]]) -> list[Findin
     """
     out = []
     held = marks.spans(text)
+    seen = marks.opened(text, held)
     for value, (type, score) in values.items():
-        for match in _literal(value, type).finditer(text):
-            out += [Finding(a, b, type, score) for a, b in marks.outside(*match.span(), held)]
+        for match in _literal(value, type).finditer(seen):
+            # What holds such a value is no mark; a plug's value may be a word that a mark is made of.
+            whole = type in TYPES and marks.inside(*match.span(), held)
+            parts = [match.span()] if whole else marks.outside(*match.span(), held)
+            out += [Finding(a, b, type, score) for a, b in parts]
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from pipeline.privacy import marks, plug, screen
 from pipeline.privacy.finding import Finding, merged
@@ -13,6 +13,13 @@ from pipeline.privacy.recognisers import recogniser
 
 # Texts whose findings are kept: prompts and commands repeat from batch to batch.
 _HELD: Final = 50_000
+
+
+class _Seen(NamedTuple):
+    """What the patterns find in a text, and the marks in it that hold none of that."""
+
+    findings: list[Finding]
+    marks: list[tuple[int, int]]
 
 
 class Finder:
@@ -49,24 +56,36 @@ class Finder:
         hint : str
             Name of the field that holds it, which may say what it is.
         """
-        found = self._cached(text, hint)
+        seen = self._cached(text, hint)
         if self._plug is None or not text:
-            return found
+            return seen.findings
         plugged = self._plugged.get(text)
         if plugged is None:
             plugged = plug.findings(self._plug, self._options.recogniser or "", [text])[0]
-        return self._kept([*found, *plugged], text)
+        return self._kept([*seen.findings, *plugged], seen.marks)
 
-    def _find(self, text: str, hint: str) -> list[Finding]:
+    def _find(self, text: str, hint: str) -> _Seen:
+        held = marks.spans(text)
         types = [t for t in screen.types_of(text) if self._options.threshold(t) <= 1.0]
         if not types:
-            return []
-        seen = marks.blanked(text, marks.spans(text))
-        return self._kept((f for t in types for f in recogniser(t, self._options)(seen, hint)), text)
+            return _Seen([], held)
+        # What has a mark's form and may hold a value is looked into first; one that does is no mark.
+        none = [span for span in held if screen.types_of(text[slice(*span)])]
+        if none:
+            rest = set(held).difference(none)
+            none = marks.holding(none, self._look(text, hint, types, sorted(rest), none))
+            held = sorted(set(held).difference(none))
+        return _Seen(self._look(text, hint, types, held, none), held)
 
-    def _kept(self, findings: Iterable[Finding], text: str) -> list[Finding]:
+    def _look(
+        self, text: str, hint: str, types: list[str], held: list[tuple[int, int]], open: list[tuple[int, int]]
+    ) -> list[Finding]:
+        """What the recognisers find outside the marks `held`; `open` ones are looked into."""
+        seen = marks.blanked(marks.opened(text, open), held)
+        return self._kept((f for t in types for f in recogniser(t, self._options)(seen, hint)), held)
+
+    def _kept(self, findings: Iterable[Finding], held: list[tuple[int, int]]) -> list[Finding]:
         """Those that reach their threshold, less what lies in a mark, as spans that do not overlap."""
-        held = marks.spans(text)
         parts = []
         for found in findings:
             if found.score >= self._options.threshold(found.type):

@@ -25,8 +25,10 @@ Recogniser = Callable[[str, str], Iterator[Finding]]
 # Longest parts of an e-mail address (RFC 5321); no more of a text is looked at, as the pattern is quadratic.
 _LOCAL: Final = 64
 _DOMAIN: Final = 255
+# An @, in full width, and as it stands in a URL.
+_AT: Final = re.compile("@|＠|%40")
 # What a local part may hold by the letter and hardly ever does: there an assignment, a URL or a quotation ends.
-_BEFORE_LOCAL: Final = re.compile(r".*[=/?&|'`{}]")
+_BEFORE_LOCAL: Final = re.compile(r".*(?:[=/?&|'`{}]|%(?:3[ADFadf]|2[267Ff]))")
 # Network and length of the issuers' numbers (ISO/IEC 7812), in groups as printed or in one.
 _NETWORK: Final = r"(?:4\d{3}|5[1-5]\d{2}|2(?:22[1-9]|2[3-9]\d|[3-6]\d{2}|7[01]\d|720)|6(?:011|[245]\d{2})|35\d{2})"
 _CARDS: Final = tuple(
@@ -44,7 +46,7 @@ _DIGITS: Final = re.compile(r"[+＋(]?\d[\d().\-/+ \t\u00a0]*\d")
 _PHONE_DIGITS: Final = 7
 _LOCAL_PHONE: Final = re.compile(r"(?<![\w.+/-])[2-9]\d{2}[-. ]\d{4}(?![\w/-])(?!\.\d)")
 # Beside these a number is a part of something longer.
-_PHONE_BEFORE: Final = re.compile(r"\w$|\w[-./:_]$|-$")
+_PHONE_BEFORE: Final = re.compile(r"\w$|\w[-./_]$|\d:$|-$")
 _PHONE_AFTER: Final = re.compile(r"\w|[-./:_]\w")
 # Digits in groups that are no phone number: dates, years from and to, a decimal fraction.
 _NO_NUMBER: Final = re.compile(
@@ -114,24 +116,26 @@ def emails() -> Recogniser:
     held = Email()
 
     def find(text: str, hint: str) -> Iterator[Finding]:
-        at = text.find("@")
-        while at >= 0:
-            first, last = _word(text, at)
-            for start, end, score in _spans(held, text[first:last], "EMAIL_ADDRESS"):
-                cut = _BEFORE_LOCAL.match(text[first:last], start, at - first)
+        for match in _AT.finditer(text):
+            first, last = _word(text, *match.span())
+            at = match.start() - first
+            word = f"{text[first : match.start()]}@{text[match.end() : last]}"
+            for start, end, score in _spans(held, word, "EMAIL_ADDRESS"):
+                cut = _BEFORE_LOCAL.match(word, start, at)
+                # The @ may stand for three characters.
+                end += len(match.group()) - 1
                 yield Finding(first + (cut.end() if cut else start), first + end, "EMAIL_ADDRESS", score)
-            at = text.find("@", at + 1)
         yield from spoken.mails(text, hint)
 
     return find
 
 
-def _word(text: str, at: int) -> tuple[int, int]:
+def _word(text: str, at: int, after: int) -> tuple[int, int]:
     """What stands around an @ without white space or another @, as far as an address can reach."""
-    first, last = at, at + 1
-    while first > max(0, at - _LOCAL) and not text[first - 1].isspace() and text[first - 1] != "@":
+    first, last = at, after
+    while first > max(0, at - _LOCAL) and not text[first - 1].isspace() and text[first - 1] not in "@＠":
         first -= 1
-    while last < min(len(text), at + _DOMAIN) and not text[last].isspace() and text[last] != "@":
+    while last < min(len(text), at + _DOMAIN) and not text[last].isspace() and text[last] not in "@＠":
         last += 1
     return first, last
 
@@ -228,8 +232,7 @@ def phones(regions: list[str], least: float) -> Recogniser:
 
     def find(text: str, hint: str) -> Iterator[Finding]:
         for start, end, score in spans(text, hint):
-            around = _PHONE_AFTER.match(text[end : end + 2]) or _PHONE_BEFORE.search(text[max(0, start - 2) : start])
-            if around or _NO_NUMBER.search(text[start:end]) or _too_long(text[start:end]):
+            if _is_part(text, start, end) or _NO_NUMBER.search(text[start:end]) or _too_long(text[start:end]):
                 continue
             score += _nearby(text, start, end, hint)
             if score > 0:
@@ -237,6 +240,14 @@ def phones(regions: list[str], least: float) -> Recogniser:
         yield from spoken.numbers(text, hint)
 
     return find
+
+
+def _is_part(text: str, start: int, end: int) -> bool:
+    """Whether a number is a part of something longer, by what touches it; a label that it follows is not."""
+    if _PHONE_AFTER.match(text[end : end + 2]):
+        return True
+    before = _PHONE_BEFORE.search(text[max(0, start - 2) : start])
+    return bool(before) and not context.just_before(context.PHONE_LABEL, text, start)
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,7 @@ from pipeline.privacy import marks, spoken, streets
 
 # Patterns that RE2 and Python read alike. Each is wider than what the type's recogniser takes.
 SCREENS: Final[dict[str, str]] = {
-    "EMAIL_ADDRESS": rf"@|{spoken.MAIL}",
+    "EMAIL_ADDRESS": rf"@|＠|%40|{spoken.MAIL}",
     "PHONE_NUMBER": rf"\d(?:[^0-9A-Za-z\n]{{0,3}}\d){{6}}|{spoken.DIGITS}",
     "CREDIT_CARD": rf"\d(?:[- .]?\d){{13}}|{spoken.DIGITS}",
     "IBAN_CODE": r"[A-Za-z]{2}\d{2}[ -]?[A-Za-z0-9]{2}",
@@ -25,10 +25,12 @@ SCREENS: Final[dict[str, str]] = {
 }
 _COMPILED: Final = {type: re.compile(pattern, re.ASCII) for type, pattern in SCREENS.items()}
 _STREET: Final = re.compile(streets.KINDS)
+# An @ or a character of ASCII, escaped in a JSON text.
+_ESCAPED: Final = r"\\u(?:00|(?i:ff20))"
 # No text without one of these characters passes any of the above, or is a mark; much faster than they are. A letter of
 # a JSON text may be escaped.
-_FIRST: Final = rf"[@0-9{{<\[]|::|\\u00|(?i: dot | punkt )|{spoken.DIGITS}"
-_MOST: Final = "|".join([*(p for t, p in SCREENS.items() if t != "STREET_ADDRESS"), r"\\u00"])
+_FIRST: Final = rf"[@＠0-9{{<\[]|::|{_ESCAPED}|(?i: dot | punkt )|{spoken.DIGITS}"
+_MOST: Final = "|".join([*(p for t, p in SCREENS.items() if t != "STREET_ADDRESS"), _ESCAPED])
 
 
 def types_of(text: str) -> list[str]:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from features.hashing import strings
 from features.interpretation import list_offsets
 from features.text import flat
-from pipeline.privacy import screen
+from pipeline.privacy import marks, screen
 from pipeline.privacy.cells import PLAIN, leaves
 from pipeline.privacy.find import Finder
 
@@ -77,17 +77,25 @@ def hits(held: Texts, finder: Finder) -> tuple[I64, int]:
     likely = np.zeros(len(distinct) + 1, bool)
     likely[look] = True
     at = np.flatnonzero(likely[codes])
-    rows = at[_found(held, at, finder)] if len(at) else at
-    return (rows if held.owner is None else held.owner[rows]), platform
+    found, no_marks = _found(held, at, finder) if len(at) else (likely[:0], 0)
+    rows = at[found]
+    return (rows if held.owner is None else held.owner[rows]), platform - no_marks
 
 
-def _found(held: Texts, at: I64, finder: Finder) -> npt.NDArray[np.bool_]:
-    """Whether anything is found in some of the texts, or in what they hold as JSON, shape (k,)."""
+def _found(held: Texts, at: I64, finder: Finder) -> tuple[npt.NDArray[np.bool_], int]:
+    """Whether anything is found in some of the texts, or in what they hold as JSON, shape (k,); and how many of what
+    has a mark's form in them holds a value.
+    """
     texts = strings(held.texts.take(pa.array(at))).tolist()
     hints = [""] * len(at) if held.hints is None else strings(held.hints.take(pa.array(at))).tolist()
     pairs = list(zip(texts, hints, strict=True))
     parts = {pair: list(leaves(pair[0], held.column, pair[1])) for pair in dict.fromkeys(pairs)}
     if finder.sees_all:
         finder.prepare(text for part in parts.values() for text, _ in part)
-    found = {pair: any(finder.find(text, hint) for text, hint in part) for pair, part in parts.items()}
-    return np.array([found[pair] for pair in pairs], dtype=bool)
+    found = {pair: [(text, finder.find(text, hint)) for text, hint in part] for pair, part in parts.items()}
+    no_marks = {
+        pair: sum(len(marks.holding(marks.spans(text), findings)) for text, findings in part if findings)
+        for pair, part in found.items()
+    }
+    hit = [any(findings for _, findings in found[pair]) for pair in pairs]
+    return np.array(hit, dtype=bool), sum(no_marks[pair] for pair in pairs)

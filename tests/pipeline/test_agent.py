@@ -177,7 +177,7 @@ def test_explain_of_a_failed_call_sums_up_answers_of_other_contexts(
         (lambda e: e["context"][0].update(p_defect=0.3001), "in the context of .* has p.defect. 0.3001, over"),
         (lambda e: e.update(context=e["context"][:1] * 9), "are 9 turns, over curate.context_turns 8"),
         (lambda e: e["context"][0].update(response="x" * 8_000), r"are 8,\d+ chars, over curate.context_chars 8,000"),
-        (lambda e: e.update(confidence=0.2), "has p.defect. 0.8"),
+        (lambda e: e.update(confidence=0.2, weight=0.2), "has p.defect. 0.8"),
         (lambda e: e.update(support=0), "under the minimum"),
         (lambda e: e["context"][0].update(response="another"), "sft: not the view of the examples in lineage"),
         (lambda e: e.update(domain=None, intent=None, response=""), "sft: cannot be made from the examples in lineage"),

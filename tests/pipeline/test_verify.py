@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from synthetic import copy
 
 from pipeline import manifest as manifests
 from pipeline import storage
+from pipeline.curation.evidence import prove_evidence
 from pipeline.errors import VerifyError
 from pipeline.verify import PROOFS, verify
 from pipeline.writers.views import VIEWS
@@ -84,6 +88,45 @@ def test_a_further_file_is_named(release: Path, name: str):
 def test_leftovers_of_a_crashed_write_are_no_further_files(release: Path):
     (release / "nlu" / "data" / ".tmp-0123-train-00000-of-00001.parquet").write_bytes(b"x")
     verify(str(release))
+
+
+def test_the_reward_may_be_loaded_from_the_release(release: Path):
+    """As docs/views.md has it for verl: Python writes what it compiles beside the source."""
+    reward = release / "taskset" / "nlu_repair" / "reward.py"
+    code = f"import sys; sys.path[:0] = [{str(reward.parent)!r}]; import reward; print(reward.compute_score.__name__)"
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.strip() == "compute_score"
+    assert list((reward.parent / "__pycache__").glob("reward.*.pyc"))
+    verify(str(release))
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("taskset/build/lib/nlu_repair/reward.py", True),
+        ("taskset/nlu_repair.egg-info/PKG-INFO", True),
+        ("taskset/nlu_repair/__pycache__/rows.cpython-312.pyc.139922", True),
+        # No source of a release, or none that could be meant.
+        ("taskset/nlu_repair/__pycache__/other.cpython-312.pyc", False),
+        ("taskset/nlu_repair/__pycache__/reward.py", False),
+        ("taskset/nlu_repair/__pycache__/a/reward.cpython-312.pyc", False),
+        ("taskset/nlu_repair/reward.pyc", False),
+        ("taskset/nlu_repair/reward/__init__.py", False),
+        ("taskset/nlu_repair/build/x.py", False),
+        ("taskset/build", False),
+        ("nlu/data/__pycache__/train.cpython-312.pyc", False),
+        ("nlu/build/train-00000-of-00001.parquet", False),
+        ("build/x", False),
+    ],
+)
+def test_what_the_use_of_the_taskset_leaves_is_no_further_file(release: Path, name: str, taken: bool):
+    (release / name).parent.mkdir(parents=True, exist_ok=True)
+    (release / name).write_bytes(b"x")
+    if taken:
+        verify(str(release))
+    else:
+        refused(release, f"not in the manifest: {name}")
 
 
 @pytest.mark.parametrize("stage", ["ingest", "signals", "label", "curate", "release"])
@@ -160,6 +203,66 @@ def test_view_and_lineage_hold_the_same_examples(release: Path):
 def test_support_and_agreement_under_the_minimum_name_the_example(release: Path, column: str, value: float):
     rewrite(release, "lineage", lambda t: put(t, column, [value, *t[column].to_pylist()[1:]]))
     refused(release, r"lineage: [0-9a-f]{32} has support")
+
+
+def filled(table: pa.Table, column: str, value: Any) -> pa.Table:
+    return put(table, column, [value] * table.num_rows)
+
+
+def provenance(member: str, value: Any) -> Callable[[pa.Table], pa.Table]:
+    """Another value in the provenance of the first example."""
+
+    def change(table: pa.Table) -> pa.Table:
+        held = table["provenance"].to_pylist()
+        held[0][member] = value
+        return put(table, "provenance", held)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda t: filled(t, "support", 99), r"has support 99, and \d+ users in its provenance"),
+        (provenance("subjects", ["a" * 32, "b" * 32, "b" * 32]), "and 2 users in its provenance"),
+        (lambda t: filled(t, "weight", 7.0), "has weight 7.0; it is to be the confidence"),
+        (lambda t: filled(t, "certified", True), "is a confirmation and said to be certified"),
+        (lambda t: filled(filled(t, "certified", True), "kind", "correction"), "the defect threshold is certified"),
+        (provenance("turn_ids", []), "names no turn that it was made from"),
+        (provenance("defect_model_id", "0" * 16), "was made with defect model 0000000000000000, the release with "),
+        (provenance("correction_model_id", "other"), "was made with correction model other, the release with "),
+    ],
+)
+def test_what_an_example_says_follows_from_what_stands_behind_it(
+    release: Path, change: Callable[[pa.Table], pa.Table], says: str
+):
+    rewrite(release, "lineage", change)
+    refused(release, f"lineage: [0-9a-f]{{32}} .*{says}")
+
+
+def test_a_certificate_wants_a_threshold_that_was_certified():
+    """As in the manifest: by domain, and for one that training has not seen none."""
+    pooled = {"value": 0.8, "certified_at": 0.9}
+    proved = {"defect": pooled | {"domains": {"home": pooled}}, "correction": pooled | {"domains": {"home": pooled}}}
+    manifest = {"quarantine": {"domains": {}}, "identity": {"models": {"defect": "d", "correction": "c"}}}
+
+    def prove(kind: str, domains: list[str], certified: bool = True, **thresholds: Any) -> None:
+        behind = {"turn_ids": ["t"], "subjects": ["s"], "domains": domains}
+        behind |= {"defect_model_id": "d", "correction_model_id": "c"}
+        row = {"example_id": "e", "kind": kind, "support": 1, "weight": 0.5, "confidence": 0.5, "context": None}
+        row |= {"certified": certified, "provenance": behind}
+        table = pa.Table.from_pylist([row], schema=EXAMPLE.schema)
+        prove_evidence(manifest | {"thresholds": proved | thresholds}, table)
+
+    prove("correction", ["home"])
+    prove("rejection", ["home", "music"], correction=pooled | {"certified_at": None})
+    prove("confirmation", ["music"], certified=False)
+    with pytest.raises(VerifyError, match="is a confirmation and said to be certified"):
+        prove("confirmation", ["home"])
+    with pytest.raises(VerifyError, match="the defect threshold is certified in none of its domains, music"):
+        prove("correction", ["music"])
+    with pytest.raises(VerifyError, match="the correction threshold is certified in none of its domains, home"):
+        prove("correction", ["home"], correction=pooled | {"certified_at": None})
 
 
 def test_a_turn_in_two_splits_is_named(release: Path):

@@ -35,6 +35,32 @@ def test_every_format_is_written_the_same_each_time(released: Path, tmp_path: Pa
     assert told["release"] in text and str(second / told["files"][0]) in text
 
 
+@pytest.mark.parametrize("form", ["clu", "jointbert", "massive", "hf", "verifiers"])
+def test_both_splits_go_into_one_export(released: Path, tmp_path: Path, capsys: Any, form: str):
+    told, held = {}, {}
+    for split in ("train", "test", "all"):
+        to = tmp_path / split
+        assert afterword("export", "--out", released, "--format", form, "--to", to, "--split", split, "--json") == 0
+        told[split], held[split] = json.loads(capsys.readouterr().out), tree(to)
+    assert told["all"]["rows"] == told["train"]["rows"] + told["test"]["rows"]
+    assert told["all"]["told"]["rows.written"] == sum(told[s]["told"]["rows.written"] for s in ("train", "test"))
+    # What a split writes of its own is the same in both; files of both hold all of it.
+    for split in ("train", "test"):
+        for name, data in held[split].items():
+            if split in name:
+                assert held["all"][name] == data
+            elif name.endswith((".txt", ".jsonl")):
+                assert set(data.splitlines()) <= set(held["all"][name].splitlines())
+
+
+@pytest.mark.parametrize("form", ["rasa", "lex-v2", "dialogflow-cx"])
+def test_a_format_that_knows_no_split_takes_one_at_a_time(released: Path, tmp_path: Path, capsys: Any, form: str):
+    to = ("--format", form, "--to", tmp_path / "to", "--split", "all")
+    assert afterword("export", "--out", released, *to) == 2
+    assert f"{form} has no place to say which split a row is of" in capsys.readouterr().err
+    assert not (tmp_path / "to").exists()
+
+
 def test_verifiers_gets_the_package_and_the_tasks(released: Path, tmp_path: Path):
     args = ("--out", released, "--format", "verifiers", "--split", "test")
     assert afterword("export", *args, "--to", tmp_path) == 0

@@ -9,6 +9,7 @@ import zipfile
 from collections import Counter
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import yaml
 from golden_views import example, slot, table
@@ -16,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.export import clu, dialogflow_cx, hf, jointbert, lex_v2, massive, rasa
-from pipeline.export.names import fitted
-from pipeline.export.utterances import Utterance, utterances
+from pipeline.export.names import Names, fitted
+from pipeline.export.utterances import Utterance, count_with_domain, labels_of, utterances
 from pipeline.writers.views import VIEWS
 
 # (text, intent, domain, slots): emoji beyond the BMP, combining characters, right-to-left, brackets, quotes.
@@ -46,7 +47,8 @@ def rows(*held: Any, locale: str | None = "en-US") -> tuple[list[Utterance], Cou
         example(f"{k:03d}", utterance=text, intent=intent, domain=domain, slots=slots, locale=locale)
         for k, (text, intent, domain, slots) in enumerate(held or ROWS)
     ]
-    return utterances(VIEWS["nlu"](table(*examples)), told), told
+    made = VIEWS["nlu"](table(*examples))
+    return utterances(made, labels_of([made]), told), told
 
 
 def marked(row: Utterance) -> list[tuple[str, str]]:
@@ -74,7 +76,7 @@ def test_slots_without_a_place_are_counted_and_others_stand_in_order():
 
 def test_rasa():
     held, told = rows()
-    files = rasa.write(held, told)
+    files = rasa.write(held, Names.of(held), told)
     read = yaml.safe_load(files["nlu.yml"])
     assert read["version"] == "3.1"
     found = {block["intent"]: [e[2:] for e in block["examples"].splitlines()] for block in read["nlu"]}
@@ -100,12 +102,12 @@ def test_rasa_writes_a_slot_whose_words_hold_a_bracket_as_words():
 @pytest.mark.parametrize("name", ["yes", "null", "1e3", "a: b", "- x", "\u05d0", 'q"', "#c", "ok_1.2"])
 def test_an_intent_of_any_name_is_that_name_in_yaml(name: str):
     held, told = rows(("hi", name, None, []))
-    assert [b["intent"] for b in yaml.safe_load(rasa.write(held, told)["nlu.yml"])["nlu"]] == [name]
+    assert [b["intent"] for b in yaml.safe_load(rasa.write(held, Names.of(held), told)["nlu.yml"])["nlu"]] == [name]
 
 
 def test_clu_offsets_are_utf16_code_units():
     held, told = rows()
-    project = json.loads(clu.write(held, told, "Train")["project.json"])
+    project = json.loads(clu.write({"train": held}, Names.of(held), told)["project.json"])
     assert project["stringIndexType"] == "Utf16CodeUnit" and project["metadata"]["language"] == "en-us"
     for row, said in zip(held, project["assets"]["utterances"], strict=True):
         assert said["text"] == row.text and utf16(said) == marked(row) and said["dataset"] == "Train"
@@ -114,13 +116,13 @@ def test_clu_offsets_are_utf16_code_units():
     named = {e["category"] for e in project["assets"]["entities"]}
     assert named == {n for row in held for n, _ in marked(row)}
     long, told = rows(("a" * 501, "x", None, []), ("\U0001f600" * 250, "x", None, []))
-    assert len(json.loads(clu.write(long, told, "Test")["project.json"])["assets"]["utterances"]) == 1
+    assert len(json.loads(clu.write({"test": long}, Names.of(long), told)["project.json"])["assets"]["utterances"]) == 1
     assert told["rows.too_long"] == 1
 
 
 def test_dialogflow_cx():
     held, told = rows(("play a b", "go / \u05d0", None, [slot("to place", "a", 5, 6)]), *ROWS)
-    files = dialogflow_cx.write(held, told)
+    files = dialogflow_cx.write(held, Names.of(held), told)
     assert "intents/go_.en-US.json" in files and "intents/play.en-US.json" in files
     read = [json.loads(data) for data in files.values()]
     phrases = {
@@ -142,7 +144,8 @@ def test_dialogflow_cx():
 
 def test_jointbert_files_go_line_by_line():
     held, told = rows(*ROWS, ("x y", "new intent", None, [slot("a slot", "y", 2, 3)]))
-    files = {name: data.decode().split("\n")[:-1] for name, data in jointbert.write(held, told, "train").items()}
+    written = jointbert.write({"train": held}, Names.of(held), told)
+    files = {name: data.decode().split("\n")[:-1] for name, data in written.items()}
     assert len({len(files[f"train/{name}"]) for name in ("seq.in", "seq.out", "label")}) == 1
     for row, said, tags, label in zip(
         held, files["train/seq.in"], files["train/seq.out"], files["train/label"], strict=True
@@ -155,7 +158,7 @@ def test_jointbert_files_go_line_by_line():
 
 def test_massive():
     held, told = rows(*ROWS, locale=None)
-    files = massive.write(held, told, "train")
+    files = massive.write({"train": held}, Names.of(held), told)
     read = [json.loads(line) for line in files["und.jsonl"].splitlines()]
     # A text with brackets of its own is fine where they are no marks.
     assert told["rows.unmarkable"] == 0 and len(read) == len(held)
@@ -164,20 +167,21 @@ def test_massive():
         text, slots = massive.parse(said["annot_utt"])
         assert text == said["utt"] == row.text and [(n, text[a:b]) for n, a, b in slots] == marked(row)
     clash, told = rows(("press [ok : now] please", "press", None, []))
-    assert massive.write(clash, told, "train") == {} and told["rows.unmarkable"] == 1
+    assert massive.write({"train": clash}, Names.of(clash), told) == {} and told["rows.unmarkable"] == 1
 
 
 def test_hf_has_the_tokens_and_tags_of_the_view():
     held, told = rows()
-    read = [json.loads(line) for line in hf.write(held, told, "test")["test.jsonl"].splitlines()]
+    read = [json.loads(line) for line in hf.write({"test": held}, Names.of(held), told)["test.jsonl"].splitlines()]
     assert [r["tokens"] for r in read] == [row.text.split() for row in held]
     assert read[0]["ner_tags"] == ["O", "B-genre"] and {"text", "intent", "tokens", "ner_tags"} <= read[0].keys()
 
 
 def test_lex_v2_is_one_zip_of_the_same_bytes():
     held, told = rows(*ROWS, ("play jazz", "play", "music", [slot("genre", "jazz", 5, 9)]))
-    files = lex_v2.write(held, told)
-    assert files == lex_v2.write(rows(*ROWS, ROWS[0])[0], Counter())
+    files = lex_v2.write(held, Names.of(held), told)
+    again = rows(*ROWS, ROWS[0])[0]
+    assert files == lex_v2.write(again, Names.of(again), Counter())
     with zipfile.ZipFile(io.BytesIO(files["afterword.zip"])) as archive:
         assert {i.date_time for i in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         read = {name: json.loads(archive.read(name)) for name in archive.namelist()}
@@ -210,7 +214,7 @@ def test_lex_v2_is_one_zip_of_the_same_bytes():
 def test_lex_keeps_its_own_fallback_and_a_logged_intent_of_its_name_gets_another():
     said = [("what", "FallbackIntent"), ("huh", "fallbackintent"), ("play jazz", "play"), ("now", "play/now")]
     held, told = rows(*((text, intent, "music", []) for text, intent in said))
-    with zipfile.ZipFile(io.BytesIO(lex_v2.write(held, told)["afterword.zip"])) as archive:
+    with zipfile.ZipFile(io.BytesIO(lex_v2.write(held, Names.of(held), told)["afterword.zip"])) as archive:
         read = {n: json.loads(archive.read(n)) for n in archive.namelist() if n.endswith("/Intent.json")}
     own = {n.split("/")[-2]: ([u["utterance"] for u in i["sampleUtterances"]]) for n, i in read.items()}
     assert own == {
@@ -240,10 +244,121 @@ def test_names_are_made_to_fit_and_stay_apart():
 
 def test_a_locale_of_any_text_names_no_file_elsewhere():
     held, told = rows(ROWS[0], locale="../../etc/x")
-    for files in (massive.write(held, told, "train"), dialogflow_cx.write(held, told)):
+    names = Names.of(held)
+    for files in (massive.write({"train": held}, names, told), dialogflow_cx.write(held, names, told)):
         assert [name for name in files if ".." in name] == [] and any("_etc_x" in name for name in files)
-    with zipfile.ZipFile(io.BytesIO(lex_v2.write(held, told)["afterword.zip"])) as archive:
+    with zipfile.ZipFile(io.BytesIO(lex_v2.write(held, Names.of(held), told)["afterword.zip"])) as archive:
         assert not any(".." in name for name in archive.namelist())
+
+
+def both() -> tuple[pa.Table, pa.Table]:
+    """NLU rows of train and test; in train alone names clash."""
+    train = [("lamp on", "turn_on", "light", "a b"), ("fan on", "turn_on", "fan", "a/b"), ("x", "on it", None, "c")]
+    test = [("lamp up", "turn_on", "light", "a/b"), ("y", "on/it", "talk", "c")]
+    made = []
+    for said in (train, test):
+        held = [
+            example(text, utterance=text, intent=intent, domain=domain, slots=[slot(name, text[0], 0, 1)])
+            for text, intent, domain, name in said
+        ]
+        made.append(VIEWS["nlu"](table(*held)))
+    return made[0], made[1]
+
+
+def test_an_intent_has_one_name_in_every_split():
+    train, test = both()
+    labels = labels_of([train, test])
+    assert labels["light", "turn_on"] == "light_turn_on" and labels[None, "on it"] == "on it"
+    told: Counter[str] = Counter()
+    count_with_domain([test], labels, told)
+    assert [row.intent for row in utterances(test, labels, told)] == ["light_turn_on", "on/it"]
+    assert told["intents.with_domain"] == 1
+    # A name that is made so may be an intent's own already, and then is numbered.
+    clash = [("a", "on", "light"), ("b", "on", "fan"), ("c", "light_on", "x"), ("d", "n", "light_o")]
+    made = VIEWS["nlu"](table(*(example(t, utterance=t, intent=i, domain=d) for t, i, d in clash)))
+    found = labels_of([made])
+    assert found["x", "light_on"] == "light_on" and found["light", "on"] == "light_on_2"
+    assert len(set(found.values())) == 4
+
+
+def test_a_format_gives_a_name_the_same_form_in_every_split():
+    tables = both()
+    labels = labels_of(tables)
+    train, test = (utterances(t, labels, Counter()) for t in tables)
+    names = Names.of([*train, *test])
+    # "on it" and "on/it" become one in Lex, "a b" and "a/b" in Dialogflow; each is numbered as in the whole release.
+    told: Counter[str] = Counter()
+    files = lex_v2.write(test, names, told)
+    with zipfile.ZipFile(io.BytesIO(files["afterword.zip"])) as archive:
+        base = "Afterword/BotLocales/en_US/Intents"
+        intents = {n.split("/")[-2] for n in archive.namelist() if n.startswith(base) and n.endswith("/Intent.json")}
+    assert intents == {"FallbackIntent", "light_turn_on", "on_it_2"}
+    assert (told["intents.renamed"], told["slots.renamed"]) == (1, 1)
+    parameters = []
+    for rows in (train, test):
+        read = [json.loads(data) for data in dialogflow_cx.write(rows, names, Counter()).values()]
+        parameters.append({i["displayName"]: {p["id"] for p in i["parameters"]} for i in read})
+    assert parameters[0] == {"light_turn_on": {"a_b"}, "fan_turn_on": {"a_b_2"}, "on it": {"c"}}
+    assert parameters[1] == {"light_turn_on": {"a_b_2"}, "on/it": {"c"}}
+    alone = jointbert.write({"test": test}, names, Counter())
+    assert alone["test/label"] == b"light_turn_on\non/it\n"
+
+
+def test_both_splits_in_one():
+    tables = both()
+    labels = labels_of(tables)
+    splits = dict(zip(("train", "test"), (utterances(t, labels, Counter()) for t in tables), strict=True))
+    names = Names.of([*splits["train"], *splits["test"]])
+    told: Counter[str] = Counter()
+    project = json.loads(clu.write(splits, names, told)["project.json"])["assets"]
+    assert [u["dataset"] for u in project["utterances"]] == ["Train"] * 3 + ["Test"] * 2 and told["rows.written"] == 5
+    assert {u["intent"] for u in project["utterances"]} <= {i["category"] for i in project["intents"]}
+    lines = jointbert.write(splits, names, Counter())
+    listed = lines["intent_label.txt"].decode().splitlines()
+    said = lines["train/label"].decode().splitlines() + lines["test/label"].decode().splitlines()
+    assert len(said) == 5 and set(said) == set(listed) - {"UNK"}
+    (data,) = massive.write(splits, names, Counter()).values()
+    assert [json.loads(x)["partition"] for x in data.splitlines()] == ["train"] * 3 + ["test"] * 2
+    assert sorted(hf.write(splits, names, Counter())) == ["test.jsonl", "train.jsonl"]
+
+
+LEX_NAME = re.compile(r"([0-9a-zA-Z][_-]?){1,100}")
+
+
+def lex_fitted(names: list[str]) -> dict[str, str]:
+    """Names of intents as Lex gets them."""
+    held, told = rows(*((f"say {k}", name, None, []) for k, name in enumerate(names)))
+    with zipfile.ZipFile(io.BytesIO(lex_v2.write(held, Names.of(held), told)["afterword.zip"])) as archive:
+        read = [json.loads(archive.read(n)) for n in archive.namelist() if n.endswith("/Intent.json")]
+    return {
+        names[int(i["sampleUtterances"][0]["utterance"].removeprefix("say "))]: i["name"]
+        for i in read
+        if i["sampleUtterances"]
+    }
+
+
+def test_names_for_lex_begin_with_a_letter_or_digit():
+    made = lex_fitted(["_init", "/help", "\u5929\u6c17", "__", "play_", "Play_", "\u5929", "init"])
+    assert made == {
+        "_init": "init_2",
+        "init": "init",
+        "/help": "help",
+        "\u5929\u6c17": "intent_3",
+        "\u5929": "intent_2",
+        "__": "intent",
+        "Play_": "Play_",
+        "play_": "play_2",
+    }
+
+
+LOGGED = st.text(st.sampled_from(list("aA0_-/ \u5929")), min_size=1, max_size=120)
+
+
+@given(st.lists(LOGGED, min_size=1, unique=True, max_size=8))
+def test_every_name_is_one_that_lex_takes(names: list[str]):
+    made = lex_fitted(names)
+    assert set(made) == set(names) and len({m.casefold() for m in made.values()}) == len(names)
+    assert all(LEX_NAME.fullmatch(m) and len(m) <= 100 for m in made.values())
 
 
 CHARACTERS = st.sampled_from(list("ab []{}():\"\\-#'\u0308\u05d0\U0001f600\n\t\u2028"))
@@ -255,13 +370,13 @@ SLOT = st.builds(slot, st.sampled_from(["n", "m o", "k:]"]), TEXT, st.integers(0
 def test_what_is_written_reads_back_or_is_counted(text: str, slots: list[dict[str, Any]]):
     held, told = rows((text, "i", None, slots))
     row = held[0]
-    (said,) = json.loads(clu.write(held, told, "Train")["project.json"])["assets"]["utterances"]
+    (said,) = json.loads(clu.write({"train": held}, Names.of(held), told)["project.json"])["assets"]["utterances"]
     units = said["text"].encode("utf-16-le")
     assert [units[2 * e["offset"] : 2 * (e["offset"] + e["length"])].decode("utf-16-le") for e in said["entities"]] == [
         t for _, t in marked(row)
     ]
     told = Counter()
-    document = yaml.safe_load(rasa.write(held, told)["nlu.yml"])
+    document = yaml.safe_load(rasa.write(held, Names.of(held), told)["nlu.yml"])
     if told["rows.unmarkable"]:
         assert not document["nlu"]
     else:
@@ -270,6 +385,7 @@ def test_what_is_written_reads_back_or_is_counted(text: str, slots: list[dict[st
         assert found == re.sub("[\n\t\u2028]", " ", text).strip(" ")
         assert len(entities) == len(row.spans) - told["slots.unmarkable"]
     told = Counter()
-    files = massive.write(held, told, "train")
+    files = massive.write({"train": held}, Names.of(held), told)
     assert bool(files) != bool(told["rows.unmarkable"])
-    lex_v2.write(held, told), dialogflow_cx.write(held, told), jointbert.write(held, told, "train")
+    names = Names.of(held)
+    lex_v2.write(held, names, told), dialogflow_cx.write(held, names, told), jointbert.write({"t": held}, names, told)

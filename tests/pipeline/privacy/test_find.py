@@ -35,6 +35,7 @@ def test_each_type_in_a_sentence(value: str, type: str):
         ("https://shop.example/?mail=bob@example.org&x=1", "bob@example.org"),
         ("two: a.b@c-d.co.uk,e@f.de", "a.b@c-d.co.uk"),
         ("please call 4155550132 back", "4155550132"),
+        ("bitte 4155550132 zurück rufen", "4155550132"),
         ("ring +49 (30) 901820", "+49 (30) 901820"),
         ("unter 0171/1234567 erreichbar", "0171/1234567"),
         ("on 06 12 34 56 78 please", "06 12 34 56 78"),
@@ -96,6 +97,13 @@ def test_forms(text: str, value: str):
         "order number four one two five five five oh one three two",
         "look at amazon dot com",
         "the number one two three street",
+        "at 12:30 or 12:30:45",
+        "id:123456",
+        "id:4155550132",
+        "rev:4155550132",
+        "order:415-555-0132",
+        "10:11:12:4155550132",
+        "lodash%404.17.21 is 20%40 off",
     ],
 )
 def test_what_is_none(text: str):
@@ -125,6 +133,69 @@ def test_marks_of_a_platform_are_left_and_never_split():
     assert [text[a:b] for a, b in marks.spans(text)] == ["{user_name}", "{{ mail }}", "[NAME]", "<PHONE>"]
     assert found(text) == [("415-555-0132", "PHONE_NUMBER")]
     assert marks.outside(0, 10, [(2, 4), (6, 12)]) == [(0, 2), (4, 6)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "type"),
+    [
+        (f"[CC {CARD}]", CARD, "CREDIT_CARD"),
+        ("<TEL 415-555-0132>", "415-555-0132", "PHONE_NUMBER"),
+        ("[CALLER 4155550132]", "4155550132", "PHONE_NUMBER"),
+        ("{tel.415-555-0132}", "415-555-0132", "PHONE_NUMBER"),
+        ("[PHONE_4155550132]", "4155550132", "PHONE_NUMBER"),
+        ("[IBAN DE89370400440532013000]", "DE89370400440532013000", "IBAN_CODE"),
+        ("{{ DE89370400440532013000 }}", "DE89370400440532013000", "IBAN_CODE"),
+        ("[SSN 536-22-8726]", "536-22-8726", "US_SSN"),
+        ("[LIVES AT 12 MAPLE STREET]", "12 MAPLE STREET", "STREET_ADDRESS"),
+        ("[CALL FOUR ONE TWO FIVE FIVE FIVE OH ONE]", "FOUR ONE TWO FIVE FIVE FIVE OH ONE", "PHONE_NUMBER"),
+    ],
+)
+def test_what_has_a_marks_form_and_holds_a_value_is_no_mark(text: str, value: str, type: str):
+    assert len(marks.spans(text)) == 1
+    assert found(f"{{full_name}} {text} [PHONE_1]") == [(value, type)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{full_name}",
+        "[PHONE_1]",
+        "<EMAIL ADDRESS>",
+        "[ADDRESS LINE 2]",
+        "[NAME_8842017351]",
+        "[ORDER 114-3941689-8772232]",
+        "[CARD 4111-1111-1111-1112]",
+    ],
+)
+def test_a_mark_that_holds_no_value_stays(text: str):
+    assert found(f"{text} and 415-555-0132") == [("415-555-0132", "PHONE_NUMBER")]
+
+
+def test_a_plug_is_not_shown_what_a_mark_is_made_of_but_what_is_none(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys.modules[__name__], "names", names)
+    finder = Finder(PrivacyOptions(recogniser=f"{__name__}:names"))
+    assert found("{Anna} called", finder=finder) == []
+    assert found("{Anna_DE89370400440532013000}", finder=finder)[0] == ("Anna", "PERSON")
+
+
+@pytest.mark.parametrize("value", ["+14155550132", "+1 415 555 0132", "415-555-0132", "(415) 555-0132", "4155550132"])
+@pytest.mark.parametrize("label", ["tel:", "WhatsApp:", "Phone:", "phone:", "tel.", "mobile-"])
+def test_a_phone_number_right_after_its_label(label: str, value: str):
+    assert found(f"x {label}{value}, ok") == [(value, "PHONE_NUMBER")]
+    assert found(f"{label}{value}", "number") == [(value, "PHONE_NUMBER")]
+
+
+@pytest.mark.parametrize("at", ["＠", "%40"])
+def test_an_at_in_full_width_and_in_a_url(at: str):
+    assert found(f"a@b {MAIL.replace('@', at)}, ok") == [(MAIL.replace("@", at), "EMAIL_ADDRESS")]
+    both = f"to{at}x.com {MAIL}"
+    assert found(both) == [(f"to{at}x.com", "EMAIL_ADDRESS"), (MAIL, "EMAIL_ADDRESS")]
+    import pyarrow as pa
+
+    assert screen.likely(pa.array([f"bob{at}x.com"]))[0] and len(screen.candidates(pa.array([f"bob{at}x.com"])))
+    if at == "%40":
+        assert found("/q?to=bob%40x.com&a=1") == [("bob%40x.com", "EMAIL_ADDRESS")]
+        assert found("u%3Fto%3Dbob%2Bnews%40x.com") == [("bob%2Bnews%40x.com", "EMAIL_ADDRESS")]
 
 
 def test_findings_that_overlap_become_one_that_covers_them():

@@ -98,8 +98,9 @@ def test_tool_arguments_that_are_json_stay_json():
 
 
 def test_an_escaped_letter_of_a_json_text_hides_nothing():
-    row = one("hi", extra='{"a": "bob\\u0040example.org"}')
-    assert json.loads(row["extra"]) == {"a": E}
+    for at in ("\\u0040", "\\uff20", "\\uFF20"):
+        row = one("hi", extra=f'{{"a": "bob{at}example.org"}}')
+        assert json.loads(row["extra"]) == {"a": E}
 
 
 def test_extra_that_is_no_json_and_missing_texts_are_taken_as_they_are():
@@ -112,6 +113,24 @@ def test_what_holds_nothing_is_the_very_table_that_came():
     table = turns({"utterance": "play jazz at 5"}, {"utterance": "61C", "extra": '{"b": 1,  "a": 2}'})
     held = Redactor(PrivacyOptions()).redact(table, GOLD.empty(), [])
     assert held.turns is table and held.counts == {} and held.sample.num_rows == 0
+
+
+def test_a_value_in_the_form_of_a_mark_is_redacted_and_not_counted_as_a_mark():
+    held = redact(
+        {"utterance": f"[CC {CARD}] {{full_name}}", "extra": json.dumps({"a": f"<TEL {PHONE}>", "b": "[NAME]"})},
+        {"utterance": f"it is {IBAN}", "response": "<ACCOUNT DE89-3704-0044-0532-0130-00> and [NAME]"},
+        {"utterance": "[NAME]"},
+    )
+    first, second, _ = held.turns.to_pylist()
+    assert first["utterance"] == "[CC <CREDIT_CARD>] {full_name}"
+    assert json.loads(first["extra"]) == {"a": "<TEL <PHONE_NUMBER>>", "b": "[NAME]"}
+    assert second["response"] == "<ACCOUNT <IBAN_CODE>> and [NAME]"
+    assert held.counts["platform_marks"] == 4
+
+
+def test_a_value_of_a_turn_is_gone_from_what_has_a_marks_form():
+    row = one(f"call {PHONE}", response="[NUMBER 4155550132] [N_4155550132] [NAME]")
+    assert row["response"] == "[NUMBER <PHONE_NUMBER>] [N_<PHONE_NUMBER>] [NAME]"
 
 
 def test_off_is_off():
