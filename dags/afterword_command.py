@@ -21,6 +21,7 @@ from typing import IO
 DAY = "DAY"
 NOT_READY = 8
 # The same again gives the same: a wrong option, unusable input, a failed gate, a release or stages that do not hold.
+# A log that is not complete (8) and another run at work in the output folder (10) pass.
 FINAL = frozenset({2, 3, 4, 5, 7})
 # Lines kept of what the command said last, for the error; the task's log has all of them.
 _TAIL = 40
@@ -44,7 +45,8 @@ class Settings:
     ingest : list of str
         Arguments of stage ingest alone: `--gold`.
     ready : list of str or None
-        Further arguments of `afterword ready`, which may hold DAY; None = do not wait for the log.
+        What the log has to hold to be whole, `--expect` and `--marker`, which may hold DAY; None = do not wait for it.
+        `afterword ready` counts no records, so stage ingest is held to it too.
     beam : list of str
         The runner and its options.
     """
@@ -100,8 +102,7 @@ class Settings:
 
     def wait(self, start: datetime) -> list[str]:
         """The command that looks whether the day's log is complete."""
-        more = [argument.replace(DAY, day(start)) for argument in self.ready or []]
-        return [*self.bin, "ready", *self._reads(start), *more]
+        return [*self.bin, "ready", *self._reads(start)]
 
     def stage(self, stage: str, start: datetime, end: datetime) -> list[str]:
         """The command of a stage, for the log of an interval.
@@ -117,7 +118,8 @@ class Settings:
         return [*self.bin, *words, *reads, "--out", self.out, *self.options, *sets, *beam]
 
     def _reads(self, start: datetime) -> list[str]:
-        return ["--input", self.input.replace(DAY, day(start)), "--format", self.format]
+        whole = [argument.replace(DAY, day(start)) for argument in self.ready or []]
+        return ["--input", self.input.replace(DAY, day(start)), "--format", self.format, *whole]
 
 
 def day(moment: datetime) -> str:

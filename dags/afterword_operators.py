@@ -32,17 +32,17 @@ INCREMENTAL = Param(
 class CommandError(AirflowException):
     """The command failed, and may do better when it is tried again."""
 
-    def __init__(self, message: str, exit_code: int, out: str) -> None:
+    def __init__(self, message: str, exit_code: int, out: str, stage: str = "") -> None:
         super().__init__(message)
-        self.exit_code, self.out = exit_code, out
+        self.exit_code, self.out, self.stage = exit_code, out, stage
 
 
 class FinalCommandError(AirflowFailException):
     """The command failed, and would again: the task is not retried."""
 
-    def __init__(self, message: str, exit_code: int, out: str) -> None:
+    def __init__(self, message: str, exit_code: int, out: str, stage: str = "") -> None:
         super().__init__(message)
-        self.exit_code, self.out = exit_code, out
+        self.exit_code, self.out, self.stage = exit_code, out, stage
 
 
 class _Calls:
@@ -51,8 +51,10 @@ class _Calls:
     log: Any
     _process: Process | None = None
 
-    def call(self, command: Sequence[str], out: str, allowed: frozenset[int] = frozenset({0})) -> Done:
-        """Run a command to its end.
+    def call(
+        self, command: Sequence[str], out: str, allowed: frozenset[int] = frozenset({0}), stage: str = ""
+    ) -> Done:
+        """Run a command, of a stage where it is one, to its end.
 
         Raises
         ------
@@ -64,11 +66,12 @@ class _Calls:
         try:
             done = self._process.run(command, self.log.info)
         except OSError as error:
-            raise FinalCommandError(f"{command[0]}: {error.strerror}; see variable afterword_bin", 2, out) from None
+            message = f"{command[0]}: {error.strerror}; see variable afterword_bin"
+            raise FinalCommandError(message, 2, out, stage) from None
         if done.code in allowed:
             return done
         kind = FinalCommandError if done.code in FINAL else CommandError
-        raise kind(f"exit code {done.code}: {done.said}", done.code, out)
+        raise kind(f"exit code {done.code}: {done.said}", done.code, out, stage)
 
     def on_kill(self) -> None:
         """Stop the command with its task."""
@@ -98,7 +101,7 @@ class StageOperator(_Calls, BaseOperator):
         if before:
             self.log.warning("%s: not of %s; %s first", settings.out, day(start), ", ".join(before))
         for stage in [*before, self.stage]:
-            self.call(settings.stage(stage, start, end), settings.out)
+            self.call(settings.stage(stage, start, end), settings.out, stage=stage)
         return self._released(context, settings.out, start, end) if self.stage == "release" else None
 
     def settings(self, context: Any) -> Settings:

@@ -59,6 +59,12 @@ class BudgetError(AfterwordError):
     exit_code = 9
 
 
+class BusyError(AfterwordError):
+    """Another run is at work in the output folder; wait and run again."""
+
+    exit_code = 10
+
+
 def told(error: BaseException) -> str:
     """An error as it may be kept: with its words where they are ours or the system's, as others may quote a log."""
     kind = type(error).__name__

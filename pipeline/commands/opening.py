@@ -17,7 +17,7 @@ from pipeline import storage
 from pipeline.completeness.expected import read_expectations
 from pipeline.completeness.ready import Wanted
 from pipeline.config import load
-from pipeline.errors import ConfigError, StageError
+from pipeline.errors import BusyError, ConfigError
 from pipeline.jobs.context import Context, pipeline_options
 from pipeline.jobs.remote import reachable, rooted
 from pipeline.lease import lease
@@ -71,7 +71,7 @@ def alone(out: str, command: str) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StageError(f"{out}: another run is at work here; wait for it, or give another --out") from None
+            raise BusyError(f"{out}: another run is at work here; wait for it, or give another --out") from None
         yield
 
 

@@ -95,7 +95,9 @@ class Context:
         Raises
         ------
         StageError
-            If what it reads is not whole, or a job of other work still writes to its folder.
+            If what it reads is not whole.
+        BusyError
+            If a job of other work still writes to its folder.
         """
         self.jobs, self.attempt = 0, None
         if remote.on_dataflow(self.options):

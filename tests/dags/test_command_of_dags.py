@@ -45,12 +45,12 @@ def test_variables_become_the_arguments_of_each_stage():
         *("--out", "gs://b/out", "--config", "/run.toml", "--set", "a.b=1", "--set", "models.file=/m/models.json"),
         *("--set", "c.d=2", "--set", "e.f=x y", *INTERVAL, "--", "--runner=FnApiRunner"),
     ]
-    reads = ["--input", "logs/dt=2026-03-01/*.gz", "--format", "dstc"]
+    reads = ["--input", "logs/dt=2026-03-01/*.gz", "--format", "dstc", "--expect", "s/2026-03-01.json"]
     ingest = ["/srv/bin/afterword", "ingest", *reads, "--gold", "g1", "--gold", "g2", *common]
     assert held.stage("ingest", START, END) == ingest
     assert held.stage("curate", START, END) == ["/srv/bin/afterword", "curate", *common]
     assert held.stage("release", START, END) == ["/srv/bin/afterword", "run", "--from", "release", *common]
-    assert held.wait(START) == ["/srv/bin/afterword", "ready", *reads, "--expect", "s/2026-03-01.json"]
+    assert held.wait(START) == ["/srv/bin/afterword", "ready", *reads]
 
 
 def test_without_models_each_day_fits_its_own_and_defaults_hold():

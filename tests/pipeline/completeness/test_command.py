@@ -72,6 +72,14 @@ def test_a_name_that_is_still_being_written(tmp_path: Path, name: str, capsys: A
     (place / name).write_bytes(b"{")
     assert afterword(*LOOK, tmp_path / "log") == 8
     assert f"still being written: dt=2026-03-01/{name}" in capsys.readouterr().err
+    # Whether or not anyone looked before, and whether or not there is anything else.
+    for command in ("ingest", "run"):
+        assert afterword(command, "--input", tmp_path / "log", *SETTINGS, "--out", tmp_path / "out") == 8
+        assert f"still being written: dt=2026-03-01/{name}" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "stages").exists()
+    (place / "part-0.jsonl").unlink()
+    assert afterword("ingest", "--input", tmp_path / "log", *SETTINGS, "--out", tmp_path / "out") == 8
+    partition(tmp_path / "log", 1, 3)
     (place / name).unlink()
     assert afterword(*LOOK, tmp_path / "log") == 0
 
