@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import IO
 
 # Stands for the day, as 2026-03-01, in paths that a variable names.
@@ -125,6 +125,15 @@ class Settings:
 def day(moment: datetime) -> str:
     """The day of a moment, as DAY stands for it."""
     return moment.strftime("%Y-%m-%d")
+
+
+def of_days(pattern: str, end: datetime, days: int) -> str:
+    """A pattern that holds DAY, for the days before a moment: `--input` takes each name that stands in braces."""
+    if DAY not in pattern or days < 1:
+        return pattern
+    begin, over = pattern.index(DAY), pattern.rindex(DAY) + len(DAY)
+    named = [pattern[begin:over].replace(DAY, day(end - timedelta(days=n))) for n in range(days, 0, -1)]
+    return pattern[:begin] + (f"{{{','.join(named)}}}" if len(named) > 1 else named[0]) + pattern[over:]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from afterword_alerts import on_failure, on_quarantine
 from afterword_area import STAGES, StoreError, carry, current, manifest, missing, model_file, released
-from afterword_command import FINAL, NOT_READY, Done, Process, Settings, day
+from afterword_command import FINAL, NOT_READY, Done, Process, Settings, day, of_days
 from airflow.sdk import BaseOperator, BaseSensorOperator, Param, Variable
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
@@ -226,14 +226,25 @@ def settings(context: Any) -> Settings:
 
 
 def training_settings(context: Any) -> Settings:
-    """Settings of a week's training: the folder has the name of the week's last day, and no earlier models are used."""
+    """Settings of a week's training: the folder has the name of the day it ends on, and no earlier models are used.
+
+    Raises
+    ------
+    AirflowFailException
+        If a variable is missing, or the number of days is none.
+    """
     _, end = interval(context)
+    days = variable("train_days") or "28"
+    if not days.isdecimal() or int(days) < 1:
+        raise AirflowFailException(f"the Airflow variable afterword_train_days is {days}; a number of days is wanted")
     below = f"{variable('out')}/training" if variable("out") else ""
     folder = (variable("train_out") or below).rstrip("/")
     own = {
-        "input": variable("train_input") or variable("input").replace("DAY", "*"),
+        "input": of_days(variable("train_input") or variable("input"), end, int(days)),
         "out": folder and f"{folder}/{day(end)}",
         "models": "",
+        # It says what one day has to hold.
+        "ready": "",
         "set": variable("train_set") or variable("set"),
     }
     return _read(context, lambda name: own[name] if name in own else variable(name))

@@ -109,7 +109,7 @@ def _inputs(parser: argparse.ArgumentParser, required: bool) -> None:
         "--input",
         required=required,
         metavar="PATH",
-        help="file, folder or glob, on any Beam file system; gz and zst are read",
+        help="file, folder or glob, {a,b} for several, on any Beam file system; gz and zst are read",
     )
     parser.add_argument("--format", required=required, metavar="NAME", help="reader; docs/cli.md lists them")
     parser.add_argument(

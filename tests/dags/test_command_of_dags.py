@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("fsspec")
 from afterword_area import STAGES, StoreError, carry, missing
-from afterword_command import Process, Settings
+from afterword_command import Process, Settings, of_days
 
 START, END = (datetime(2026, 3, day, tzinfo=timezone.utc) for day in (1, 2))  # noqa: UP017 - as the DAGs, for older Pythons
 INTERVAL = [
@@ -70,6 +70,14 @@ def test_a_day_of_a_row_goes_on_where_the_one_before_ended_unless_it_is_told_oth
 def test_a_variable_that_is_needed_and_missing_is_named(name):
     with pytest.raises(ValueError, match=f"afterword_{name} is not set"):
         settings(**{name: ""})
+
+
+def test_training_reads_the_days_before_the_weeks_end_and_no_others():
+    assert of_days("gs://b/dt=DAY/*.gz", END, 3) == "gs://b/dt={2026-02-27,2026-02-28,2026-03-01}/*.gz"
+    # A folder and a file of one day stay together.
+    assert of_days("logs/DAY/x-DAY.gz", END, 2) == "logs/{2026-02-28/x-2026-02-28,2026-03-01/x-2026-03-01}.gz"
+    assert of_days("logs/DAY", END, 1) == "logs/2026-03-01"
+    assert of_days("logs/*", END, 28) == "logs/*"
 
 
 def test_a_process_tells_its_lines_and_ends_with_its_own_words(monkeypatch):
