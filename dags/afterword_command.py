@@ -5,7 +5,9 @@ Imports neither Airflow nor anything of ours, and keeps to what Python 3.10 has,
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -49,6 +51,10 @@ class Settings:
         `afterword ready` counts no records, so stage ingest is held to it too.
     beam : list of str
         The runner and its options.
+    run_id : str
+        What all commands of a DAG run are one run by; empty = each is one of its own.
+    metrics : str
+        File for the run's figures, which may hold DAY; empty = none.
     """
 
     bin: list[str]
@@ -59,9 +65,13 @@ class Settings:
     ingest: list[str] = field(default_factory=list)
     ready: list[str] | None = field(default_factory=list)
     beam: list[str] = field(default_factory=list)
+    run_id: str = ""
+    metrics: str = ""
 
     @staticmethod
-    def read(variable: Callable[[str], str], sets: Sequence[str] = (), incremental: bool = False) -> Settings:
+    def read(
+        variable: Callable[[str], str], sets: Sequence[str] = (), incremental: bool = False, run_id: str = ""
+    ) -> Settings:
         """Settings of a run.
 
         Parameters
@@ -73,6 +83,8 @@ class Settings:
         incremental : bool
             Whether each interval goes on where the one before ended (`ingest.incremental`), unless a variable or `sets`
             say otherwise.
+        run_id : str
+            As `run_name` gives it.
 
         Raises
         ------
@@ -98,6 +110,8 @@ class Settings:
             ingest=gold,
             ready=None if ready == "off" else shlex.split(ready),
             beam=shlex.split(variable("beam")),
+            run_id=run_id,
+            metrics=variable("metrics"),
         )
 
     def wait(self, start: datetime) -> list[str]:
@@ -111,11 +125,14 @@ class Settings:
         events, and prints the closing table.
         """
         words = ["run", "--from", "release"] if stage == "release" else [stage]
-        reads = [*self._reads(start), *self.ingest] if stage == "ingest" else []
+        own = [*self._reads(start), *self.ingest] if stage == "ingest" else []
+        if stage == "release" and self.metrics:
+            own = ["--metrics", self.metrics.replace(DAY, day(start))]
+        named = ["--run-id", self.run_id] if self.run_id else []
         interval = [f"release.interval_start={start.isoformat()}", f"release.interval_end={end.isoformat()}"]
         sets = [part for setting in interval for part in ("--set", setting)]
         beam = ["--", *self.beam] if self.beam else []
-        return [*self.bin, *words, *reads, "--out", self.out, *self.options, *sets, *beam]
+        return [*self.bin, *words, *own, "--out", self.out, *named, *self.options, *sets, *beam]
 
     def _reads(self, start: datetime) -> list[str]:
         whole = [argument.replace(DAY, day(start)) for argument in self.ready or []]
@@ -125,6 +142,12 @@ class Settings:
 def day(moment: datetime) -> str:
     """The day of a moment, as DAY stands for it."""
     return moment.strftime("%Y-%m-%d")
+
+
+def run_name(dag_id: str, run_id: str, start: datetime) -> str:
+    """A run's id for the command: the same for all tasks of a DAG run and all their tries, and of no other DAG run."""
+    told = hashlib.sha256(f"{dag_id} {run_id}".encode()).hexdigest()[:8]
+    return f"{re.sub('[^A-Za-z0-9_-]', '-', dag_id).lstrip('-_')[:40]}-{day(start)}-{told}".lstrip("-")
 
 
 def of_days(pattern: str, end: datetime, days: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from afterword_alerts import on_failure, on_quarantine
 from afterword_area import STAGES, StoreError, carry, current, manifest, missing, model_file, released
-from afterword_command import FINAL, NOT_READY, Done, Process, Settings, day, of_days
+from afterword_command import FINAL, NOT_READY, Done, Process, Settings, day, of_days, run_name
 from airflow.sdk import BaseOperator, BaseSensorOperator, Param, Variable
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
@@ -252,7 +252,8 @@ def training_settings(context: Any) -> Settings:
 
 def _read(context: Any, value: Any) -> Settings:
     try:
-        params = context["params"]
-        return Settings.read(value, tuple(params.get("set") or ()), bool(params.get("incremental")))
+        params, ti = context["params"], context["task_instance"]
+        name = run_name(ti.dag_id, ti.run_id, interval(context)[0])
+        return Settings.read(value, tuple(params.get("set") or ()), bool(params.get("incremental")), name)
     except ValueError as error:
         raise AirflowFailException(str(error)) from None

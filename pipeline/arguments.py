@@ -136,6 +136,7 @@ def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
 def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="PATH", help="output folder")
     _config(parser)
+    parser.add_argument("--run-id", metavar="ID", help="<out>/runs/ID keeps its record; one for all commands of a run")
     parser.add_argument("--log-format", choices=FORMATS, help="lines on standard error: text or JSON (text)")
 
 

@@ -40,11 +40,27 @@ class Log:
         Stands in every line.
     path : str or None
         File that is written anew with each event, as stores cannot append; None = none is kept.
+    before : list of str
+        Lines that earlier commands of the run left there.
     """
 
     run_id: str = ""
     path: str | None = None
     lines: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
+
+    def begin(self, run_id: str, folder: str) -> None:
+        """Keep the lines of a run in its folder, after those that are there; of one command at a time."""
+        from pipeline import storage  # as below
+
+        path = storage.join(folder, NAME)
+        if path != self.path:
+            self.run_id, self.path, self.before = run_id, path, storage.read_lines(path)
+
+    def finished(self) -> dict[str, tuple[float, int]]:
+        """Seconds and rows of each stage that has ended well, as the last command of the run that ran it says."""
+        told = [json.loads(line) for line in [*self.before, *self.lines]]
+        return {line["stage"]: (line["seconds"], line["rows"]) for line in told if line["event"] == "finished"}
 
     def line(self, stage: str, event: str, message: str, rows: int | None = None, seconds: float | None = None) -> str:
         """One event as a line of JSON; kept, unless it only says that a stage is still at work.
@@ -83,4 +99,5 @@ class Log:
         # A full disk must not hide what it broke.
         with suppress(OSError):
             if self.path is not None:
-                storage.write_bytes(self.path, "".join(f"{line}\n" for line in self.lines).encode("utf-8"))
+                text = "".join(f"{line}\n" for line in [*self.before, *self.lines])
+                storage.write_bytes(self.path, text.encode("utf-8"))

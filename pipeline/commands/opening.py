@@ -6,10 +6,12 @@ import argparse
 import fcntl
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from apache_beam.io.filesystems import FileSystems
 
@@ -25,6 +27,8 @@ from pipeline.log import log_format
 from pipeline.publish import publisher
 from pipeline.publish_stores import STORES
 from pipeline.workspace import Workspace
+
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 def folder(path: str) -> str:
@@ -49,9 +53,19 @@ def context(arguments: argparse.Namespace, beam_args: list[str]) -> Context:
     if getattr(arguments, "input", None):
         arguments.input = rooted(options, arguments.input)
     opened = Context(Workspace(rooted(options, folder(arguments.out))), config, beam_args)
+    opened.run_id = _named(getattr(arguments, "run_id", None)) or opened.run_id
     opened.progress.as_json = log_format(getattr(arguments, "log_format", None)) == "json"
     opened.progress.log.run_id = opened.run_id
     return opened
+
+
+def _named(run_id: str | None) -> str | None:
+    """A run's id, as it may stand in a path and in a label of a job."""
+    if run_id is not None and not _RUN_ID.fullmatch(run_id):
+        raise ConfigError(
+            f"--run-id {run_id}: up to 63 letters, digits, - _ and . are wanted, a letter or a digit first"
+        )
+    return run_id
 
 
 def stores(beam_args: list[str]) -> None:

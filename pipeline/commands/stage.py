@@ -12,10 +12,12 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     """Run the stage that the command names."""
     opened = context(arguments, beam_args)
     stage = importlib.import_module(f"pipeline.jobs.{arguments.command}")
-    with alone(arguments.out, arguments.command), opened.progress.stage(arguments.command):
-        if arguments.command == "ingest":
-            stage.run(opened, arguments.input, arguments.format, tuple(arguments.gold), wanted(arguments))
-        else:
-            stage.run(opened)
-        opened.keep_options(arguments.command)
+    with alone(arguments.out, arguments.command):
+        opened.progress.log.begin(opened.run_id, opened.run_folder)
+        with opened.progress.stage(arguments.command):
+            if arguments.command == "ingest":
+                stage.run(opened, arguments.input, arguments.format, tuple(arguments.gold), wanted(arguments))
+            else:
+                stage.run(opened)
+            opened.keep_options(arguments.command)
     return 0

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("fsspec")
 from afterword_area import STAGES, StoreError, carry, missing
-from afterword_command import Process, Settings, of_days
+from afterword_command import Process, Settings, of_days, run_name
 
 START, END = (datetime(2026, 3, day, tzinfo=timezone.utc) for day in (1, 2))  # noqa: UP017 - as the DAGs, for older Pythons
 INTERVAL = [
@@ -51,6 +51,19 @@ def test_variables_become_the_arguments_of_each_stage():
     assert held.stage("curate", START, END) == ["/srv/bin/afterword", "curate", *common]
     assert held.stage("release", START, END) == ["/srv/bin/afterword", "run", "--from", "release", *common]
     assert held.wait(START) == ["/srv/bin/afterword", "ready", *reads]
+
+
+def test_the_commands_of_a_dag_run_are_one_run_which_the_last_one_tells_of():
+    name = run_name("afterword_daily", "scheduled__2026-03-02T00:00:00+00:00", START)
+    assert name == "afterword_daily-2026-03-01-1480a818"
+    assert name != run_name("afterword_daily", "manual__2026-03-02T00:00:00+00:00", START)
+    assert len(run_name("d." * 200, "r", START)) < 64 and run_name("_.ü", "r", START)[0].isalnum()
+    variables = {"input": "i", "out": "o", "metrics": "/prom/DAY.prom"}
+    held = Settings.read(lambda name: variables.get(name, ""), run_id=name)
+    told = ["--metrics", "/prom/2026-03-01.prom"]
+    assert held.stage("label", START, END) == ["afterword", "label", "--out", "o", "--run-id", name, *INTERVAL]
+    assert held.stage("release", START, END)[1:8] == ["run", "--from", "release", *told, "--out", "o"]
+    assert held.stage("release", START, END)[8:10] == ["--run-id", name]
 
 
 def test_without_models_each_day_fits_its_own_and_defaults_hold():
