@@ -5,7 +5,9 @@ Imports neither Airflow nor anything of ours, and keeps to what Python 3.10 has,
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -14,13 +16,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import IO
 
 # Stands for the day, as 2026-03-01, in paths that a variable names.
 DAY = "DAY"
 NOT_READY = 8
 # The same again gives the same: a wrong option, unusable input, a failed gate, a release or stages that do not hold.
+# A log that is not complete (8) and another run at work in the output folder (10) pass.
 FINAL = frozenset({2, 3, 4, 5, 7})
 # Lines kept of what the command said last, for the error; the task's log has all of them.
 _TAIL = 40
@@ -44,9 +47,14 @@ class Settings:
     ingest : list of str
         Arguments of stage ingest alone: `--gold`.
     ready : list of str or None
-        Further arguments of `afterword ready`, which may hold DAY; None = do not wait for the log.
+        What the log has to hold to be whole, `--expect` and `--marker`, which may hold DAY; None = do not wait for it.
+        `afterword ready` counts no records, so stage ingest is held to it too.
     beam : list of str
         The runner and its options.
+    run_id : str
+        What all commands of a DAG run are one run by; empty = each is one of its own.
+    metrics : str
+        File for the run's figures, which may hold DAY; empty = none.
     """
 
     bin: list[str]
@@ -57,9 +65,13 @@ class Settings:
     ingest: list[str] = field(default_factory=list)
     ready: list[str] | None = field(default_factory=list)
     beam: list[str] = field(default_factory=list)
+    run_id: str = ""
+    metrics: str = ""
 
     @staticmethod
-    def read(variable: Callable[[str], str], sets: Sequence[str] = (), incremental: bool = False) -> Settings:
+    def read(
+        variable: Callable[[str], str], sets: Sequence[str] = (), incremental: bool = False, run_id: str = ""
+    ) -> Settings:
         """Settings of a run.
 
         Parameters
@@ -71,6 +83,8 @@ class Settings:
         incremental : bool
             Whether each interval goes on where the one before ended (`ingest.incremental`), unless a variable or `sets`
             say otherwise.
+        run_id : str
+            As `run_name` gives it.
 
         Raises
         ------
@@ -96,12 +110,13 @@ class Settings:
             ingest=gold,
             ready=None if ready == "off" else shlex.split(ready),
             beam=shlex.split(variable("beam")),
+            run_id=run_id,
+            metrics=variable("metrics"),
         )
 
     def wait(self, start: datetime) -> list[str]:
         """The command that looks whether the day's log is complete."""
-        more = [argument.replace(DAY, day(start)) for argument in self.ready or []]
-        return [*self.bin, "ready", *self._reads(start), *more]
+        return [*self.bin, "ready", *self._reads(start)]
 
     def stage(self, stage: str, start: datetime, end: datetime) -> list[str]:
         """The command of a stage, for the log of an interval.
@@ -110,19 +125,38 @@ class Settings:
         events, and prints the closing table.
         """
         words = ["run", "--from", "release"] if stage == "release" else [stage]
-        reads = [*self._reads(start), *self.ingest] if stage == "ingest" else []
+        own = [*self._reads(start), *self.ingest] if stage == "ingest" else []
+        if stage == "release" and self.metrics:
+            own = ["--metrics", self.metrics.replace(DAY, day(start))]
+        named = ["--run-id", self.run_id] if self.run_id else []
         interval = [f"release.interval_start={start.isoformat()}", f"release.interval_end={end.isoformat()}"]
         sets = [part for setting in interval for part in ("--set", setting)]
         beam = ["--", *self.beam] if self.beam else []
-        return [*self.bin, *words, *reads, "--out", self.out, *self.options, *sets, *beam]
+        return [*self.bin, *words, *own, "--out", self.out, *named, *self.options, *sets, *beam]
 
     def _reads(self, start: datetime) -> list[str]:
-        return ["--input", self.input.replace(DAY, day(start)), "--format", self.format]
+        whole = [argument.replace(DAY, day(start)) for argument in self.ready or []]
+        return ["--input", self.input.replace(DAY, day(start)), "--format", self.format, *whole]
 
 
 def day(moment: datetime) -> str:
     """The day of a moment, as DAY stands for it."""
     return moment.strftime("%Y-%m-%d")
+
+
+def run_name(dag_id: str, run_id: str, start: datetime) -> str:
+    """A run's id for the command: the same for all tasks of a DAG run and all their tries, and of no other DAG run."""
+    told = hashlib.sha256(f"{dag_id} {run_id}".encode()).hexdigest()[:8]
+    return f"{re.sub('[^A-Za-z0-9_-]', '-', dag_id).lstrip('-_')[:40]}-{day(start)}-{told}".lstrip("-")
+
+
+def of_days(pattern: str, end: datetime, days: int) -> str:
+    """A pattern that holds DAY, for the days before a moment: `--input` takes each name that stands in braces."""
+    if DAY not in pattern or days < 1:
+        return pattern
+    begin, over = pattern.index(DAY), pattern.rindex(DAY) + len(DAY)
+    named = [pattern[begin:over].replace(DAY, day(end - timedelta(days=n))) for n in range(days, 0, -1)]
+    return pattern[:begin] + (f"{{{','.join(named)}}}" if len(named) > 1 else named[0]) + pattern[over:]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
     ready -> ingest -> signals -> train -> label -> curate -> release -> report
 
 - **ready** waits until the day's log is complete (`afterword ready`; exit code 8 = not yet), without a worker's slot.
+- **ingest** is held to the same `--expect` and `--marker`, and counts the records: too few are tried again.
 - **release** checks the gates first. One that fails on the whole ends it (exit code 4), is told by an alert, and is not
   retried; CURRENT stays. On success the asset `afterword_release` gets an event with `release_id`, `folder`,
   `interval_start`, `interval_end`, `current` (false for a backfill behind CURRENT) and `quarantined`.
@@ -24,8 +25,9 @@ Airflow variables (or the environment, `AIRFLOW_VAR_AFTERWORD_INPUT` and so on):
 | `afterword_set` | | settings, with spaces between: `curate.min_users=3 gates.max_defect_share=0.8` |
 | `afterword_gold` | | labels of people for `--gold`, with spaces between |
 | `afterword_beam` | | runner and its options: `--runner=FnApiRunner` |
-| `afterword_ready` | | further arguments of `afterword ready`, `DAY` stands for the day; `off` = do not wait |
+| `afterword_ready` | | what the log has to hold: `--expect counts/DAY.json`; `off` = do not wait |
 | `afterword_models` | | models to judge with (`models.file`), set by the weekly DAG; without it each day fits its own |
+| `afterword_metrics` | | file for the day's figures (Prometheus), `DAY` in it stands for the day |
 | `afterword_alert_url` | | webhook that alerts are sent to as JSON; without it they are in the task's log alone |
 
 The param `set` holds settings of one run, which go before those of the variable. The param `incremental` is true: a

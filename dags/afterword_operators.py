@@ -10,7 +10,7 @@ from typing import Any
 
 from afterword_alerts import on_failure, on_quarantine
 from afterword_area import STAGES, StoreError, carry, current, manifest, missing, model_file, released
-from afterword_command import FINAL, NOT_READY, Done, Process, Settings, day
+from afterword_command import FINAL, NOT_READY, Done, Process, Settings, day, of_days, run_name
 from airflow.sdk import BaseOperator, BaseSensorOperator, Param, Variable
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
@@ -32,17 +32,17 @@ INCREMENTAL = Param(
 class CommandError(AirflowException):
     """The command failed, and may do better when it is tried again."""
 
-    def __init__(self, message: str, exit_code: int, out: str) -> None:
+    def __init__(self, message: str, exit_code: int, out: str, stage: str = "") -> None:
         super().__init__(message)
-        self.exit_code, self.out = exit_code, out
+        self.exit_code, self.out, self.stage = exit_code, out, stage
 
 
 class FinalCommandError(AirflowFailException):
     """The command failed, and would again: the task is not retried."""
 
-    def __init__(self, message: str, exit_code: int, out: str) -> None:
+    def __init__(self, message: str, exit_code: int, out: str, stage: str = "") -> None:
         super().__init__(message)
-        self.exit_code, self.out = exit_code, out
+        self.exit_code, self.out, self.stage = exit_code, out, stage
 
 
 class _Calls:
@@ -51,8 +51,10 @@ class _Calls:
     log: Any
     _process: Process | None = None
 
-    def call(self, command: Sequence[str], out: str, allowed: frozenset[int] = frozenset({0})) -> Done:
-        """Run a command to its end.
+    def call(
+        self, command: Sequence[str], out: str, allowed: frozenset[int] = frozenset({0}), stage: str = ""
+    ) -> Done:
+        """Run a command, of a stage where it is one, to its end.
 
         Raises
         ------
@@ -64,11 +66,12 @@ class _Calls:
         try:
             done = self._process.run(command, self.log.info)
         except OSError as error:
-            raise FinalCommandError(f"{command[0]}: {error.strerror}; see variable afterword_bin", 2, out) from None
+            message = f"{command[0]}: {error.strerror}; see variable afterword_bin"
+            raise FinalCommandError(message, 2, out, stage) from None
         if done.code in allowed:
             return done
         kind = FinalCommandError if done.code in FINAL else CommandError
-        raise kind(f"exit code {done.code}: {done.said}", done.code, out)
+        raise kind(f"exit code {done.code}: {done.said}", done.code, out, stage)
 
     def on_kill(self) -> None:
         """Stop the command with its task."""
@@ -98,7 +101,7 @@ class StageOperator(_Calls, BaseOperator):
         if before:
             self.log.warning("%s: not of %s; %s first", settings.out, day(start), ", ".join(before))
         for stage in [*before, self.stage]:
-            self.call(settings.stage(stage, start, end), settings.out)
+            self.call(settings.stage(stage, start, end), settings.out, stage=stage)
         return self._released(context, settings.out, start, end) if self.stage == "release" else None
 
     def settings(self, context: Any) -> Settings:
@@ -223,14 +226,25 @@ def settings(context: Any) -> Settings:
 
 
 def training_settings(context: Any) -> Settings:
-    """Settings of a week's training: the folder has the name of the week's last day, and no earlier models are used."""
+    """Settings of a week's training: the folder has the name of the day it ends on, and no earlier models are used.
+
+    Raises
+    ------
+    AirflowFailException
+        If a variable is missing, or the number of days is none.
+    """
     _, end = interval(context)
+    days = variable("train_days") or "28"
+    if not days.isdecimal() or int(days) < 1:
+        raise AirflowFailException(f"the Airflow variable afterword_train_days is {days}; a number of days is wanted")
     below = f"{variable('out')}/training" if variable("out") else ""
     folder = (variable("train_out") or below).rstrip("/")
     own = {
-        "input": variable("train_input") or variable("input").replace("DAY", "*"),
+        "input": of_days(variable("train_input") or variable("input"), end, int(days)),
         "out": folder and f"{folder}/{day(end)}",
         "models": "",
+        # It says what one day has to hold.
+        "ready": "",
         "set": variable("train_set") or variable("set"),
     }
     return _read(context, lambda name: own[name] if name in own else variable(name))
@@ -238,7 +252,8 @@ def training_settings(context: Any) -> Settings:
 
 def _read(context: Any, value: Any) -> Settings:
     try:
-        params = context["params"]
-        return Settings.read(value, tuple(params.get("set") or ()), bool(params.get("incremental")))
+        params, ti = context["params"], context["task_instance"]
+        name = run_name(ti.dag_id, ti.run_id, interval(context)[0])
+        return Settings.read(value, tuple(params.get("set") or ()), bool(params.get("incremental")), name)
     except ValueError as error:
         raise AirflowFailException(str(error)) from None

@@ -9,7 +9,8 @@ variable `afterword_models`, unless those in use are of a later week, and tells 
 
 | variable | default | what |
 |---|---|---|
-| `afterword_train_input` | `afterword_input`, `*` for `DAY` | what to learn from, up to `sample.train_rows` turns |
+| `afterword_train_days` | 28 | days before the week's end whose logs are read |
+| `afterword_train_input` | `afterword_input` | input, up to `sample.train_rows` turns; `DAY` is each of these days |
 | `afterword_train_out` | `<afterword_out>/training` | folder of the weeks' folders |
 | `afterword_train_set` | `afterword_set` | settings, with spaces between |
 | `afterword_promote` | | `off` = leave `afterword_models` to people, who look at the models first |

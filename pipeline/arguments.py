@@ -112,7 +112,7 @@ def _inputs(parser: argparse.ArgumentParser, required: bool) -> None:
         "--input",
         required=required,
         metavar="PATH",
-        help="file, folder or glob, on any Beam file system; gz and zst are read",
+        help="file, folder or glob, {a,b} for several, on any Beam file system; gz and zst are read",
     )
     parser.add_argument("--format", required=required, metavar="NAME", help="reader; docs/cli.md lists them")
     parser.add_argument(
@@ -146,6 +146,7 @@ def _reads(parser: argparse.ArgumentParser, required: bool) -> None:
 def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="PATH", help="output folder")
     _config(parser)
+    parser.add_argument("--run-id", metavar="ID", help="<out>/runs/ID keeps its record; one for all commands of a run")
     parser.add_argument("--log-format", choices=FORMATS, help="lines on standard error: text or JSON (text)")
 
 

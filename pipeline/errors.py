@@ -59,6 +59,12 @@ class BudgetError(AfterwordError):
     exit_code = 9
 
 
+class BusyError(AfterwordError):
+    """Another run is at work in the output folder; wait and run again."""
+
+    exit_code = 10
+
+
 class OnlyBuilt(AfterwordError):
     """A job was built and, as was asked for, not run: the stage goes no further, and is not done."""
 

@@ -74,7 +74,8 @@ class Events:
 
     def __init__(self, folder: str, options: EventsOptions, note: Callable[[str], None]) -> None:
         self._path, self._options, self._note = storage.join(folder, NAME), options, note
-        self._run, self._lines, self._told = str(uuid.uuid4()), list[str](), False
+        # After those of an earlier command of the run.
+        self._run, self._lines, self._told = str(uuid.uuid4()), storage.read_lines(self._path), False
 
     @contextmanager
     def run(self, inputs: Iterable[Table]) -> Iterator[list[Table]]:

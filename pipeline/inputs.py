@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from apache_beam.io.filesystem import FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 from pipeline import storage
 from pipeline.errors import ConfigError, InputError
 from pipeline.readers.stream import COMPRESSIONS, bare_suffix, decompress, open_stored
 from pipeline.warehouse.source import is_warehouse
+
+_WILD: Final = "*?["
+# Of braces within braces the inner ones; what has no comma in it is a name like any other.
+_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
 @dataclass(frozen=True)
@@ -23,15 +30,45 @@ class Found:
 
 
 def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None, option: str = "--input") -> Found:
-    """Files of an input: a file, a folder (with all below it), or a glob, on any Beam file system.
-
-    What lies in `out` is no input, so that a folder of logs may hold the output too. Nor is what engines that write
-    logs call hidden: a name that begins with `_` or `.`, or lies below one, unless the glob has names that begin so.
+    """Files of an input, of which there is one at least; as `look`.
 
     Raises
     ------
     InputError
         If no file matches.
+    ConfigError
+        If it is a table of BigQuery.
+    """
+    return some(look(pattern, suffixes, out, option), pattern, suffixes, option)
+
+
+def some(found: Found, pattern: str, suffixes: tuple[str, ...], option: str = "--input") -> Found:
+    """What was found, if it is a file or more.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if not found.files:
+        wanted = ", ".join(f"*{s}" for s in suffixes)
+        held = f"; it holds {', '.join(found.skipped[:5])}" if found.skipped else ""
+        raise InputError(
+            f"{option} {pattern}: no file to read{held}. Wanted: {wanted}, plain or "
+            f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob"
+        )
+    return found
+
+
+def look(pattern: str, suffixes: tuple[str, ...], out: str | None = None, option: str = "--input") -> Found:
+    """Files of an input, if there are any: a file, a folder (with all below it), or a glob, on any Beam file system.
+
+    Braces name several: `day={2026-03-01,2026-03-02}`. What lies in `out` is no input, so that a folder of logs may
+    hold the output too. Nor is what engines that write logs call hidden: a name that begins with `_` or `.`, or lies
+    below one, unless the glob has names that begin so.
+
+    Raises
+    ------
     ConfigError
         If it is a table of BigQuery.
     """
@@ -43,30 +80,42 @@ def find(pattern: str, suffixes: tuple[str, ...], out: str | None = None, option
     if storage.is_local(pattern) and "/" not in pattern:
         # Beam's local file system finds nothing for a glob that names no folder.
         pattern = f"./{pattern}"
-    globbed = any(c in pattern for c in "*?[")
+    named = braced(pattern)
+    globbed = len(named) > 1 or any(c in pattern for c in _WILD)
     base = pattern if not globbed else pattern[: _first_wild(pattern)].rpartition("/")[0]
-    listed = FileSystems.match([pattern])[0].metadata_list
-    single = len(listed) == 1 and not globbed and listed[0].path.rstrip("/") == pattern.rstrip("/")
-    is_file = single and not _is_folder(pattern)
-    if not is_file and not (globbed and listed):
-        # A folder stands for all below it, and so does each one that a glob matches and that holds the files.
-        listed = FileSystems.match([storage.join(pattern, "**")])[0].metadata_list
+    listed = {meta.path: meta for one in named for meta in _matched(one)}
+    # Of a folder the files below it are listed.
+    is_file = not globbed and [path.rstrip("/") for path in listed] == [pattern.rstrip("/")] and not _is_folder(pattern)
     hides = not is_file and not _asks_for_hidden(pattern[len(base) :])
     files, skipped = [], []
-    for meta in sorted((m for m in listed if not _is_below(m.path, out)), key=lambda m: m.path):
+    for meta in sorted((m for m in listed.values() if not _is_below(m.path, out)), key=lambda m: m.path):
         uri = meta.path.rsplit("/", 1)[-1] if is_file else meta.path[len(base.rstrip("/")) :].lstrip("/")
         if is_file or (bare_suffix(meta.path) in suffixes and not (hides and _hidden(uri))):
             files.append((meta.path, uri or meta.path, meta.size_in_bytes))
         elif not _is_folder(meta.path):
             skipped.append(uri)
-    if not files:
-        wanted = ", ".join(f"*{s}" for s in suffixes)
-        held = f"; it holds {', '.join(skipped[:5])}" if skipped else ""
-        raise InputError(
-            f"{option} {pattern}: no file to read{held}. Wanted: {wanted}, plain or "
-            f"{' / '.join(COMPRESSIONS)}; name a file, a folder or a glob"
-        )
     return Found(files, skipped)
+
+
+def braced(pattern: str) -> list[str]:
+    """The patterns that one with braces stands for; itself where it has none with a comma."""
+    found = _BRACES.search(pattern)
+    if found is None:
+        return [pattern]
+    before, after = pattern[: found.start()], pattern[found.end() :]
+    return [path for one in found[1].split(",") for path in braced(f"{before}{one}{after}")]
+
+
+def _matched(pattern: str) -> list[FileMetadata]:
+    """What a file, a folder or a glob without braces stands for."""
+    listed: list[FileMetadata] = FileSystems.match([pattern])[0].metadata_list
+    globbed = any(c in pattern for c in _WILD)
+    single = len(listed) == 1 and not globbed and listed[0].path.rstrip("/") == pattern.rstrip("/")
+    if (single and not _is_folder(pattern)) or (globbed and listed):
+        return listed
+    # A folder stands for all below it, and so does each one that a glob matches and that holds the files.
+    below: list[FileMetadata] = FileSystems.match([storage.join(pattern, "**")])[0].metadata_list
+    return below
 
 
 def _hidden(uri: str) -> bool:
@@ -91,7 +140,9 @@ def _is_below(path: str, folder: str | None) -> bool:
 
 
 def _first_wild(pattern: str) -> int:
-    return min(pattern.index(c) for c in "*?[" if c in pattern)
+    braces = _BRACES.search(pattern)
+    places = [pattern.index(c) for c in _WILD if c in pattern]
+    return min([*places, braces.start()] if braces else places)
 
 
 def _is_folder(path: str) -> bool:

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from pipeline.errors import PublishError, StageError, Superseded
+from pipeline.errors import BusyError, PublishError, Superseded
 from pipeline.publish import Held, Publisher
 
 NAME: Final = ".work.lease"
@@ -71,7 +71,7 @@ class Lease:
 
         Raises
         ------
-        StageError
+        BusyError
             If another run is at work.
         PublishError
             If the store refuses.
@@ -88,7 +88,7 @@ class Lease:
             if self._is_mine(now):
                 return
             if _is_held(now) and now.version != seen.version:
-                raise StageError(
+                raise BusyError(
                     f"{self.store.out}: another run is at work here, {_holder(now)}. Wait for it, or give another "
                     f"--out. To stop it without access to its machine remove {self.path}: it then ends within "
                     f"{RENEW_S:.0f} s"
@@ -159,7 +159,7 @@ def lease(store: Publisher, command: str, note: Callable[[str], None]) -> Iterat
 
     Raises
     ------
-    StageError
+    BusyError
         If another run is at work, or the lease was lost.
     PublishError
         If the store refuses; nothing was begun.
@@ -177,7 +177,7 @@ def lease(store: Publisher, command: str, note: Callable[[str], None]) -> Iterat
         yield
     except KeyboardInterrupt:
         if held.lost:
-            raise StageError(
+            raise BusyError(
                 f"{held.path}: this run was stopped, as its lease is gone ({held.lost}). The last release stays "
                 "current; what two runs wrote at once does not pass the checks of the stages: run the same again"
             ) from None

@@ -42,12 +42,28 @@ class Log:
         File that is written anew with each event, as stores cannot append; None = none is kept.
     as_json : bool
         Whether people are shown the lines too, in the place of text.
+    before : list of str
+        Lines that earlier commands of the run left there.
     """
 
     run_id: str = ""
     path: str | None = None
     as_json: bool = False
     lines: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
+
+    def begin(self, run_id: str, folder: str) -> None:
+        """Keep the lines of a run in its folder, after those that are there; of one command at a time."""
+        from pipeline import storage  # as below
+
+        path = storage.join(folder, NAME)
+        if path != self.path:
+            self.run_id, self.path, self.before = run_id, path, storage.read_lines(path)
+
+    def finished(self) -> dict[str, tuple[float, int]]:
+        """Seconds and rows of each stage that has ended well, as the last command of the run that ran it says."""
+        told = [json.loads(line) for line in [*self.before, *self.lines]]
+        return {line["stage"]: (line["seconds"], line["rows"]) for line in told if line["event"] == "finished"}
 
     def line(
         self,
@@ -103,7 +119,8 @@ class Log:
         # A full disk must not hide what it broke.
         with suppress(OSError):
             if self.path is not None:
-                storage.write_bytes(self.path, "".join(f"{line}\n" for line in self.lines).encode("utf-8"))
+                text = "".join(f"{line}\n" for line in [*self.before, *self.lines])
+                storage.write_bytes(self.path, text.encode("utf-8"))
 
 
 _current = Log()

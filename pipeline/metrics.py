@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline import storage
+from pipeline.errors import StageError
 from pipeline.exposition import Family, render
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.stages import STAGES
@@ -29,21 +31,28 @@ def write(context: Context, ended: datetime, failed: str | None) -> None:
     context : Context
     ended : datetime
     failed : str or None
-        The stage that failed. Counts of the stages before it are told, its own are not.
+        The stage that failed. Counts of the stages before it are told, also of those that an earlier command ran; its
+        own are not.
     """
     if context.config.events.metrics is not None:
         data = render(families(context, ended, failed)).encode("utf-8")
         storage.write_bytes(context.config.events.metrics, data)
 
 
+def took(context: Context, failed: str | None) -> dict[str, tuple[float, int]]:
+    """Seconds and rows of each stage of a run up to one that failed, by whichever of its commands ran it last."""
+    progress, log = context.progress, context.progress.log
+    held = log.finished() | {stage: (each, progress.rows[stage]) for stage, each in progress.seconds.items()}
+    return {stage: held[stage] for stage in _upto(failed) if stage in held}
+
+
 def families(context: Context, ended: datetime, failed: str | None) -> list[Family]:
     """The metrics of a run."""
     progress = context.progress
     seconds = Family("afterword_stage_seconds", "Seconds that a stage of the last run took.")
-    for stage, value in progress.seconds.items():
-        seconds.add(round(value, 3), stage=stage)
-    whole = [s for s in STAGES if s in progress.seconds and s not in (failed, "train")]
-    counts = {stage: context.workspace.counts(stage) for stage in whole}
+    for stage, (each, _) in took(context, failed).items():
+        seconds.add(round(each, 3), stage=stage)
+    counts = {stage: context.workspace.counts(stage) for stage in _held(context, failed)}
     rows = Family("afterword_stage_rows", "Rows of a stage of the last run by what became of them.")
     for stage, table in counts.items():
         for outcome, n in by_outcome(table).items():
@@ -62,6 +71,20 @@ def families(context: Context, ended: datetime, failed: str | None) -> list[Fami
         *_domains(by_domain(counts["label"]) if "label" in counts else {}),
         *(_examples(by_outcome(counts["release"])) if "release" in counts else []),
     ]
+
+
+def _held(context: Context, failed: str | None) -> list[str]:
+    """Stages before one that failed that the work area holds, made from each other; train counts nothing."""
+    held = []
+    for stage in _upto(failed):
+        with suppress(StageError):
+            context.workspace.agree(stage)
+            held.append(stage)
+    return [stage for stage in held if stage not in ("train", failed)]
+
+
+def _upto(failed: str | None) -> tuple[str, ...]:
+    return STAGES[: STAGES.index(failed) + 1] if failed else STAGES
 
 
 def _buckets(held: dict[str, dict[str, int]]) -> list[Family]:

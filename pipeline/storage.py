@@ -58,6 +58,11 @@ def read_bytes(path: str) -> bytes:
         return bytes(stream.read())
 
 
+def read_lines(path: str) -> list[str]:
+    """Lines of a small file of text; none where there is no such file."""
+    return [line for line in read_bytes(path).decode("utf-8").split("\n") if line] if exists(path) else []
+
+
 def write_bytes(path: str, data: bytes, durable: bool = False) -> None:
     """Write a file under a temporary name that carries this attempt's id, then rename it.
 

@@ -6,10 +6,12 @@ import argparse
 import fcntl
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from apache_beam.io.filesystems import FileSystems
 
@@ -17,7 +19,7 @@ from pipeline import log, storage
 from pipeline.completeness.expected import read_expectations
 from pipeline.completeness.ready import Wanted
 from pipeline.config import load
-from pipeline.errors import ConfigError, StageError
+from pipeline.errors import BusyError, ConfigError
 from pipeline.jobs.context import Context, pipeline_options
 from pipeline.jobs.remote import reachable, rooted
 from pipeline.lease import lease
@@ -25,6 +27,8 @@ from pipeline.progress import Progress
 from pipeline.publish import publisher
 from pipeline.publish_stores import STORES
 from pipeline.workspace import Workspace
+
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 def folder(path: str) -> str:
@@ -50,8 +54,18 @@ def context(arguments: argparse.Namespace, beam_args: list[str]) -> Context:
         arguments.input = rooted(options, arguments.input)
     progress = Progress(as_json=log.current().as_json, log=log.current())
     opened = Context(Workspace(rooted(options, folder(arguments.out))), config, beam_args, progress)
+    opened.run_id = _named(getattr(arguments, "run_id", None)) or opened.run_id
     progress.log.run_id = opened.run_id
     return opened
+
+
+def _named(run_id: str | None) -> str | None:
+    """A run's id, as it may stand in a path and in a label of a job."""
+    if run_id is not None and not _RUN_ID.fullmatch(run_id):
+        raise ConfigError(
+            f"--run-id {run_id}: up to 63 letters, digits, - _ and . are wanted, a letter or a digit first"
+        )
+    return run_id
 
 
 def stores(beam_args: list[str]) -> None:
@@ -71,7 +85,7 @@ def alone(out: str, command: str) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StageError(f"{out}: another run is at work here; wait for it, or give another --out") from None
+            raise BusyError(f"{out}: another run is at work here; wait for it, or give another --out") from None
         yield
 
 

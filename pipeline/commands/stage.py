@@ -16,11 +16,13 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     given: tuple[object, ...] = ()
     if arguments.command == "ingest":
         given = (arguments.input, arguments.format, tuple(arguments.gold), wanted(arguments))
-    with alone(arguments.out, arguments.command), opened.progress.stage(arguments.command):
-        try:
-            stage.run(opened, *given)
-        except OnlyBuilt as built:
-            opened.progress.note(str(built))
-            return 0
-        opened.keep_options(arguments.command)
+    with alone(arguments.out, arguments.command):
+        opened.progress.log.begin(opened.run_id, opened.run_folder)
+        with opened.progress.stage(arguments.command):
+            try:
+                stage.run(opened, *given)
+            except OnlyBuilt as built:
+                opened.progress.note(str(built))
+                return 0
+            opened.keep_options(arguments.command)
     return 0

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from apache_beam.io.filesystem import FileSystem
 
-from pipeline.errors import ConfigError
+from pipeline import storage
+from pipeline.errors import ConfigError, NotReadyError
 from pipeline.given import Given, once, only, read_given, text_of
 from pipeline.warehouse.source import Source, is_warehouse, parse, snapshot_time
 
@@ -78,11 +79,13 @@ def read_expectations(path: str, project: str | None = None) -> Expectations:
     ConfigError
         If it cannot be read, or an entry cannot be right.
     NotReadyError
-        If BigQuery has no such table.
+        If there is no such file, which is written with the log or after it, or BigQuery has no such table.
     """
     if is_warehouse(path):
         source = parse(path)
         return _checked(path, f"--expect {path}", _asked(source, project))
+    if not storage.exists(path):
+        raise NotReadyError(f"--expect {path}: no such file; if the log's export still has to write it, wait for it")
     given = read_given(path, "--expect")
     return _checked(given.uri, given.where, _rows(given))
 

@@ -11,7 +11,7 @@ from pipeline import storage
 from pipeline.completeness.check import File, check
 from pipeline.completeness.expected import ALL, Expectations
 from pipeline.errors import ConfigError, InputError, NotReadyError
-from pipeline.inputs import Found, find
+from pipeline.inputs import Found, look, some
 from pipeline.warehouse.source import parse, snapshot_time
 
 # Names under which a file is written before it has its own: of Hadoop and Spark, Beam, copying tools, and ours.
@@ -70,22 +70,36 @@ def ready(
     """
     expectations, marker = (wanted.expectations, wanted.marker) if wanted else (None, None)
     try:
-        found = find(pattern, suffixes, out)
+        found = find_written(pattern, suffixes, out)
     except InputError as error:
         if expectations and all(entry.wanted == 0 for entry in expectations.entries):
             raise
         raise NotReadyError(f"{error}. If the log is still to come, wait for it") from None
+    if marker:
+        _marked(pattern, found, marker)
+    if expectations is None:
+        return found, []
+    return found, check(expectations, [File(uri, size) for _, uri, size in found.files])
+
+
+def find_written(pattern: str, suffixes: tuple[str, ...], out: str | None = None) -> Found:
+    """Files of an input, none of which still has the name that it is written under; as `pipeline.inputs.find`.
+
+    Raises
+    ------
+    NotReadyError
+        If one has.
+    InputError
+        If no file matches.
+    """
+    found = look(pattern, suffixes, out)
     listed = [uri for _, uri, _ in found.files] + found.skipped
     if writing := [uri for uri in listed if _IN_PROGRESS.search(uri)]:
         raise NotReadyError(
             f"--input {pattern}: {len(writing)} file(s) still being written: {', '.join(writing[:_LISTED])}. Wait, or "
             "remove what an export that was stopped left behind"
         )
-    if marker:
-        _marked(pattern, found, marker)
-    if expectations is None:
-        return found, []
-    return found, check(expectations, [File(uri, size) for _, uri, size in found.files])
+    return some(found, pattern, suffixes)
 
 
 def _marked(pattern: str, found: Found, marker: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 from pipeline import storage
-from pipeline.errors import StageError
+from pipeline.errors import BusyError
 
 FILE: Final = "attempt.json"
 _DONE: Final = "JOB_STATE_DONE"
@@ -90,7 +90,7 @@ def attempt(folder: str, same: str, whole: bool, options: PipelineOptions) -> At
 
     Raises
     ------
-    StageError
+    BusyError
         If a job of other work still writes to the folder.
     """
     path = storage.join(folder, FILE)
@@ -106,7 +106,7 @@ def attempt(folder: str, same: str, whole: bool, options: PipelineOptions) -> At
     for job, state in zip(found, states, strict=True):
         if state not in _ENDED:
             region = options.view_as(GoogleCloudOptions).region
-            raise StageError(
+            raise BusyError(
                 f"{folder}: job {job.id} ({job.name}) of another configuration or input still writes here; let it end, "
                 f"or cancel it (gcloud dataflow jobs cancel {job.id} --region {region}), then run the same again"
             )

@@ -95,7 +95,9 @@ class Context:
         Raises
         ------
         StageError
-            If what it reads is not whole, or a job of other work still writes to its folder.
+            If what it reads is not whole.
+        BusyError
+            If a job of other work still writes to its folder.
         ConfigError
             If its job is only to be built and the stage is done.
         """

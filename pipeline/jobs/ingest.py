@@ -5,12 +5,11 @@ from __future__ import annotations
 from pipeline import readers, storage
 from pipeline.buckets import bucket_count, stored_bytes
 from pipeline.completeness.read import read_whole
-from pipeline.completeness.ready import Wanted, ready
+from pipeline.completeness.ready import Wanted, find_written, ready
 from pipeline.errors import GateError, InputError
 from pipeline.filters.tombstones import Tombstones, tombstone_files
 from pipeline.gates.counts import by_outcome, closes
 from pipeline.gold import GoldFiles, of_folder, read_gold
-from pipeline.inputs import find
 from pipeline.jobs.beside import Beside, keep_ontology, labelled, read_beside, tell, under_names_now
 from pipeline.jobs.context import Context
 from pipeline.jobs.gold_files import keep_gold
@@ -42,7 +41,7 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = (),
     InputError
         If nothing matches, no usable turn was found, or a label cannot be right. The last release stays current.
     NotReadyError
-        If the input is not all there.
+        If the input is not all there, or a file of it is still being written.
     ConfigError
         If users are forgotten and the key that tells them is not there.
     StageError
@@ -56,7 +55,7 @@ def run(context: Context, pattern: str, format: str, gold: tuple[str, ...] = (),
     if wanted:
         found, _ = ready(pattern, reader.suffixes, workspace.out, wanted)
     else:
-        found = find(pattern, reader.suffixes, workspace.out)
+        found = find_written(pattern, reader.suffixes, workspace.out)
     labels = read_gold(gold)
     taken = take_over(workspace.out, context.config)
     files = tombstone_files(workspace.out, context.config.forget.key)

@@ -7,8 +7,8 @@ from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from pipeline import log, metrics, storage
 from pipeline import manifest as manifests
+from pipeline import metrics, storage
 from pipeline.completeness.ready import Wanted
 from pipeline.curation.training_files import read_training_set
 from pipeline.errors import StageError, told
@@ -64,8 +64,7 @@ def run(
         and the error there.
     """
     begun = datetime.now(UTC)
-    context.progress.log.run_id = context.run_id
-    context.progress.log.path = storage.join(context.run_folder, log.NAME)
+    context.progress.log.begin(context.run_id, context.run_folder)
     events = Events(context.run_folder, context.config.events, context.progress.note)
     _prove_files(context, first)
     taken = take_over(context.workspace.out, context.config) if first == "ingest" else None
@@ -144,13 +143,14 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
 def _record(context: Context, begun: datetime, result: dict[str, Any]) -> None:
     """All that carries a clock, outside the release."""
     ended = datetime.now(UTC)
+    took = metrics.took(context, result.get("failed"))
     facts = {
         "run_id": context.run_id,
         "begun": begun.isoformat(),
         "ended": ended.isoformat(),
         "code": code_version(),
-        "seconds": {k: round(v, 3) for k, v in context.progress.seconds.items()},
-        "rows": context.progress.rows,
+        "seconds": {stage: round(seconds, 3) for stage, (seconds, _) in took.items()},
+        "rows": {stage: rows for stage, (_, rows) in took.items()},
         "result": result,
     }
     path = storage.join(context.run_folder, "run.json")

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("fsspec")
 from afterword_area import STAGES, StoreError, carry, missing
-from afterword_command import Process, Settings
+from afterword_command import Process, Settings, of_days, run_name
 
 START, END = (datetime(2026, 3, day, tzinfo=timezone.utc) for day in (1, 2))  # noqa: UP017 - as the DAGs, for older Pythons
 INTERVAL = [
@@ -45,12 +45,25 @@ def test_variables_become_the_arguments_of_each_stage():
         *("--out", "gs://b/out", "--config", "/run.toml", "--set", "a.b=1", "--set", "models.file=/m/models.json"),
         *("--set", "c.d=2", "--set", "e.f=x y", *INTERVAL, "--", "--runner=FnApiRunner"),
     ]
-    reads = ["--input", "logs/dt=2026-03-01/*.gz", "--format", "dstc"]
+    reads = ["--input", "logs/dt=2026-03-01/*.gz", "--format", "dstc", "--expect", "s/2026-03-01.json"]
     ingest = ["/srv/bin/afterword", "ingest", *reads, "--gold", "g1", "--gold", "g2", *common]
     assert held.stage("ingest", START, END) == ingest
     assert held.stage("curate", START, END) == ["/srv/bin/afterword", "curate", *common]
     assert held.stage("release", START, END) == ["/srv/bin/afterword", "run", "--from", "release", *common]
-    assert held.wait(START) == ["/srv/bin/afterword", "ready", *reads, "--expect", "s/2026-03-01.json"]
+    assert held.wait(START) == ["/srv/bin/afterword", "ready", *reads]
+
+
+def test_the_commands_of_a_dag_run_are_one_run_which_the_last_one_tells_of():
+    name = run_name("afterword_daily", "scheduled__2026-03-02T00:00:00+00:00", START)
+    assert name == "afterword_daily-2026-03-01-1480a818"
+    assert name != run_name("afterword_daily", "manual__2026-03-02T00:00:00+00:00", START)
+    assert len(run_name("d." * 200, "r", START)) < 64 and run_name("_.ü", "r", START)[0].isalnum()
+    variables = {"input": "i", "out": "o", "metrics": "/prom/DAY.prom"}
+    held = Settings.read(lambda name: variables.get(name, ""), run_id=name)
+    told = ["--metrics", "/prom/2026-03-01.prom"]
+    assert held.stage("label", START, END) == ["afterword", "label", "--out", "o", "--run-id", name, *INTERVAL]
+    assert held.stage("release", START, END)[1:8] == ["run", "--from", "release", *told, "--out", "o"]
+    assert held.stage("release", START, END)[8:10] == ["--run-id", name]
 
 
 def test_without_models_each_day_fits_its_own_and_defaults_hold():
@@ -70,6 +83,14 @@ def test_a_day_of_a_row_goes_on_where_the_one_before_ended_unless_it_is_told_oth
 def test_a_variable_that_is_needed_and_missing_is_named(name):
     with pytest.raises(ValueError, match=f"afterword_{name} is not set"):
         settings(**{name: ""})
+
+
+def test_training_reads_the_days_before_the_weeks_end_and_no_others():
+    assert of_days("gs://b/dt=DAY/*.gz", END, 3) == "gs://b/dt={2026-02-27,2026-02-28,2026-03-01}/*.gz"
+    # A folder and a file of one day stay together.
+    assert of_days("logs/DAY/x-DAY.gz", END, 2) == "logs/{2026-02-28/x-2026-02-28,2026-03-01/x-2026-03-01}.gz"
+    assert of_days("logs/DAY", END, 1) == "logs/2026-03-01"
+    assert of_days("logs/*", END, 28) == "logs/*"
 
 
 def test_a_process_tells_its_lines_and_ends_with_its_own_words(monkeypatch):

@@ -8,13 +8,15 @@ import pytest
 from runs import events, release_of, run, states, tree
 
 pytestmark = pytest.mark.airflow
-DONE = dict.fromkeys(["ready", "ingest", "signals", "train", "label", "curate", "release", "report"], "success")
+STAGES = ["ingest", "signals", "train", "label", "curate", "release"]
+DONE = dict.fromkeys(["ready", *STAGES, "report"], "success")
 
 
 def test_a_day_of_real_calls_becomes_a_verified_release(airflow, command, calls, variables, tmp_path, capfd):
     day, folder = calls
     out = tmp_path / "out"
     variables(bin=command, input=folder / "DAY", format="dstc", out=out, set="curate.min_users=2")
+    variables(metrics=tmp_path / "DAY.prom")
     # A day by itself: the calls go on for hours after the interval, and would wait for the next run.
     assert states(run("afterword_daily", day, set=["train.folds=3"], incremental=False)) == DONE
 
@@ -30,7 +32,15 @@ def test_a_day_of_real_calls_becomes_a_verified_release(airflow, command, calls,
     # The closing table and the proofs are in the log, and the run's record is where `afterword run` keeps it.
     said = capfd.readouterr()
     assert "corrections" in said.out + said.err and "examples are unique, traceable" in said.out + said.err
-    assert len(list((out / "runs").glob("*/run.json"))) == 1
+    [folder] = (out / "runs").iterdir()
+    record = json.loads((folder / "run.json").read_text())
+    assert folder.name.startswith(f"afterword_daily-{day}-")
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert [line["stage"] for line in lines if line["event"] == "finished"] == STAGES
+    assert set(record["seconds"]) == set(STAGES)
+    # The figures are those of the whole day.
+    figures = (tmp_path / f"{day}.prom").read_text()
+    assert "\nafterword_turns{" in figures and 'afterword_stage_rows{stage="ingest",outcome="kept"}' in figures
 
 
 def test_a_backfill_of_three_days_and_one_of_them_again_gives_the_same_bytes(

@@ -35,7 +35,7 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     server.shutdown()
 
 
-@pytest.mark.parametrize("code", [1, 6, 8, 130, -9])
+@pytest.mark.parametrize("code", [1, 6, 8, 10, 130, -9])
 def test_another_try_may_help(airflow, code):
     assert raised(code).exit_code == code and not isinstance(raised(code), final())
 
@@ -118,6 +118,28 @@ def test_a_failed_gate_is_told_with_gate_and_advice_and_not_retried(
     gates = [gate["gate"] for gate in alert["gates"]]
     assert gates and all(gate.startswith("turns: ") for gate in gates)
     assert gates[0] in alert["text"] and "What to do: " in alert["text"] and "exit code 4" in alert["error"]
+
+
+def test_counts_of_another_stage_that_do_not_close_are_not_told_with_the_gates_of_an_earlier_release(
+    airflow, variables, webhook, tmp_path
+):
+    from types import SimpleNamespace
+
+    from afterword_alerts import on_failure
+    from afterword_operators import FinalCommandError
+
+    url, sent = webhook
+    variables(alert_url=url)
+    gate = {"gate": "turns: g", "scope": "turns", "expectation": "e", "arguments": {}, "observed": 1, "passed": False}
+    (tmp_path / "stages" / "release").mkdir(parents=True)
+    (tmp_path / "stages" / "release" / "gates.json").write_text(json.dumps([gate]))
+    for stage in ("ingest", "release"):
+        # Of either stage in the task of the last one, which runs earlier stages again where it has to.
+        ti = SimpleNamespace(dag_id="afterword_daily", task_id="release", run_id="r")
+        error = FinalCommandError("exit code 4: why", 4, str(tmp_path), stage)
+        on_failure({"task_instance": ti, "data_interval_start": DAY, "exception": error})
+    assert [told["event"] for told in sent] == ["task_failed", "gate_failed"]
+    assert "gates" not in sent[0] and [g["gate"] for g in sent[1]["gates"]] == ["turns: g"]
 
 
 def test_quarantined_domains_are_told_with_gate_bound_and_advice(airflow, webhook, variables):

@@ -21,7 +21,8 @@ def test_a_week_gives_models_which_the_daily_runs_are_told_to_use_but_never_thos
     out = tmp_path / "out"
     (out / "gold").mkdir(parents=True)
     (out / "gold" / "audit.jsonl").write_text('{"turn_id": "x", "definition": "wrong_interpretation", "value": 1.0}\n')
-    variables(bin=command, input=made / "day=DAY", out=out, set="train.folds=2")
+    # What a day has to hold to be whole is not asked of the week.
+    variables(bin=command, input=made / "day=DAY", out=out, set="train.folds=2", train_days=7, ready="--marker NONE")
     assert states(run("afterword_weekly", "2026-03-08")) == DONE
 
     week = out / "training" / "2026-03-09"
@@ -30,15 +31,17 @@ def test_a_week_gives_models_which_the_daily_runs_are_told_to_use_but_never_thos
     assert events("afterword_models") == [
         {"models": str(models), "sha256": hashlib.sha256(models.read_bytes()).hexdigest(), "promoted": True}
     ]
-    # What audits said is learned from, and three days were read.
+    # What audits said is learned from, and of three days those were read that the variable says.
     assert (week / "gold" / "audit.jsonl").exists()
-    assert len(list((week / "stages" / "ingest").glob("inputs.parquet"))) == 1
+    facts = json.loads((week / "stages" / "ingest" / "stage.json").read_text())["facts"]
+    assert {entry["uri"].split("/")[0] for entry in facts["inputs"]} == {"day=2026-03-02", "day=2026-03-03"}
 
     shutil.copytree(week, out / "training" / "2026-03-02")
     assert states(run("afterword_weekly", "2026-03-01", done="ingest|signals|train")) == DONE
     assert Variable.get("afterword_models") == str(models)
     assert [told["promoted"] for told in events("afterword_models")] == [True, False]
 
+    variables(ready="off")
     # The next day is judged by what the event named.
     assert set(states(run("afterword_daily", "2026-03-03")).values()) == {"success"}
     identity = json.loads((release_of(out, "2026-03-03") / "manifest.json").read_text())["identity"]

@@ -256,12 +256,12 @@ def test_a_stage_before_its_time_ends_with_7(released: Path, tmp_path: Path, cap
     assert "run `afterword label`" in capsys.readouterr().err
 
 
-def test_a_second_run_on_the_same_folder_ends_with_7(tmp_path: Path, capsys: Any):
+def test_a_second_run_on_the_same_folder_ends_with_10(tmp_path: Path, capsys: Any):
     out = tmp_path / "out"
     out.mkdir()
     with (out / ".work.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        assert afterword("signals", "--out", out) == 7
+        assert afterword("signals", "--out", out) == 10
     assert "another run is at work" in capsys.readouterr().err
 
 

@@ -13,7 +13,7 @@ from synthetic import afterword
 
 from pipeline import lease as leases
 from pipeline import storage
-from pipeline.errors import PublishError, StageError, Superseded
+from pipeline.errors import BusyError, PublishError, Superseded
 from pipeline.lease import NAME, Lease, lease
 from pipeline.publish import Publisher, publisher
 
@@ -54,7 +54,7 @@ def test_a_second_run_ends_and_names_the_holder_and_how_to_stop_it(store: Publis
     notes: list[str] = []
     with lease(store, "run", quiet):
         mine = json.loads(told(store))
-        with pytest.raises(StageError) as refused, lease(publisher(store.out), "curate", notes.append):
+        with pytest.raises(BusyError) as refused, lease(publisher(store.out), "curate", notes.append):
             raise AssertionError("two are at work")
         # The holder is still at work, and its lease its own.
         assert json.loads(told(store))["id"] == mine["id"]
@@ -100,7 +100,7 @@ def test_of_many_at_once_one_works(store: Publisher, monkeypatch: pytest.MonkeyP
         start.wait()
         try:
             held.take(quiet)
-        except StageError as error:
+        except BusyError as error:
             refused.append(error)
             return
         at_work[0] += 1
@@ -123,7 +123,7 @@ def test_of_many_at_once_one_works(store: Publisher, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("by", ["removed", "taken"])
 def test_who_loses_the_lease_is_stopped(store: Publisher, by: str):
     why = "it was removed" if by == "removed" else "`afterword gc` .* has it now"
-    with pytest.raises(StageError, match=rf"its lease is gone \({why}\)"), lease(store, "run", quiet):
+    with pytest.raises(BusyError, match=rf"its lease is gone \({why}\)"), lease(store, "run", quiet):
         if by == "removed":
             store.drop(NAME)
         else:
@@ -137,7 +137,7 @@ def test_who_loses_the_lease_is_stopped(store: Publisher, by: str):
 def test_what_was_sent_is_left_to_who_has_the_lease_now(store: Publisher, by: str, stopped: type[BaseException]):
     """A job is cancelled at an interrupt, and not where another run may have taken it up."""
     found: list[type[BaseException]] = []
-    with pytest.raises(StageError), lease(store, "run", quiet):
+    with pytest.raises(BusyError), lease(store, "run", quiet):
         try:
             if by == "removed":
                 store.drop(NAME)
@@ -171,7 +171,7 @@ def test_a_store_that_stays_away_stops_the_run(store: Publisher, monkeypatch: py
     def gone(name: str) -> Any:
         raise PublishError("the store refused")
 
-    with pytest.raises(StageError, match="the store refused"), lease(store, "run", quiet):
+    with pytest.raises(BusyError, match="the store refused"), lease(store, "run", quiet):
         monkeypatch.setattr(store, "held", gone)
         time.sleep(20)
 
@@ -191,7 +191,7 @@ def test_an_answer_that_was_lost_is_no_loss(store: Publisher, monkeypatch: pytes
 def test_the_command_holds_it_and_is_refused_by_it(store: Publisher, capsys: Any):
     with lease(store, "run", quiet):
         for command in (("signals",), ("run", "--from", "curate"), ("gc", "--older-than", "1d", "--delete")):
-            assert afterword(*command, "--out", store.out) == 7, command
+            assert afterword(*command, "--out", store.out) == 10, command
             assert "another run is at work here, `afterword run` on" in capsys.readouterr().err
     assert afterword("signals", "--out", store.out) == 7
     assert "no whole run of stage ingest" in capsys.readouterr().err and told(store) == "free"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,53 @@ def test_what_ends_a_command_is_json_too_where_that_is_wished(tmp_path: Path, mo
     monkeypatch.setenv("AFTERWORD_LOG_FORMAT", "yaml")
     assert afterword("verify", tmp_path) == 2
     assert capsys.readouterr().err.startswith("afterword: AFTERWORD_LOG_FORMAT=yaml")
+
+
+def test_commands_of_one_run_id_are_one_run_whose_last_one_tells_of_all(released: Path, tmp_path: Path):
+    out, file = copy(released, tmp_path / "out"), tmp_path / "a.prom"
+    shutil.rmtree(out / "runs")
+    named = ("--out", out, "--run-id", "Day_1.a-2")
+    for call in (("label",), ("curate",), ("run", "--from", "release", "--metrics", file)):
+        assert afterword(*call, *named) == 0
+    [folder] = (out / "runs").iterdir()
+    run = json.loads((folder / "run.json").read_text())
+    assert folder.name == run["run_id"] == "Day_1.a-2" and set(run["seconds"]) == {"label", "curate", "release"}
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert [line["stage"] for line in lines if line["event"] == "finished"] == ["label", "curate", "release"]
+    assert {line["run_id"] for line in lines} == {"Day_1.a-2"}
+    told = samples(file.read_text())
+    for stage in ("label", "curate", "release"):
+        assert told["afterword_stage_seconds", f'stage="{stage}"'] == run["seconds"][stage]
+    # Stages that ran before it, here under another name, are told by what they left.
+    for stage in ("ingest", "label", "curate", "release"):
+        kept = run["result"]["counts"][stage]["kept"]
+        assert told["afterword_stage_rows", f'stage="{stage}",outcome="kept"'] == kept
+    for domain, row in run["result"]["domains"].items():
+        assert told["afterword_turns", f'domain="{domain}"'] == row["turns"]
+
+    # Another try goes on in the same folder.
+    assert afterword("run", "--from", "release", *named) == 0
+    again = (folder / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in again[: len(lines)]] == lines and len(again) > len(lines)
+    assert [p.name for p in (out / "runs").iterdir()] == [folder.name]
+
+
+def test_stages_of_another_run_are_not_told(released: Path, tmp_path: Path):
+    """Label was run anew, and what curate left is of the one before."""
+    out, file = copy(released, tmp_path / "out"), tmp_path / "a.prom"
+    assert afterword("train", "--out", out, "--set", "train.seed=3") == 0
+    assert afterword("run", "--from", "release", "--out", out, "--metrics", file) == 7
+    told = samples(file.read_text())
+    stages = {labels.split('"')[1] for name, labels in told if name == "afterword_stage_rows"}
+    assert stages == {"ingest", "signals"} and told["afterword_run_success", ""] == 0
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", ".a", "a b", "a" * 64, "ü"])
+def test_a_run_id_that_is_no_name_is_refused(released: Path, name: str, capsys: Any):
+    before = sorted((released / "runs").iterdir())
+    assert afterword("label", "--out", released, f"--run-id={name}") == 2
+    assert f"--run-id {name}: up to 63 letters" in capsys.readouterr().err
+    assert sorted((released / "runs").iterdir()) == before
 
 
 def test_metrics_that_cannot_be_written_fail_no_run(released: Path, tmp_path: Path, capsys: Any):

@@ -47,6 +47,16 @@ def test_a_partition_that_is_not_there_yet(tmp_path: Path, capsys: Any):
     assert "dt=2026-03-03/part-0.jsonl: not expected" in capsys.readouterr().err
 
 
+def test_a_count_file_that_is_still_to_come_is_not_ready(tmp_path: Path, capsys: Any):
+    partition(tmp_path / "log", 1, 3)
+    expect = ("--expect", tmp_path / "counts.json")
+    assert afterword(*LOOK, tmp_path / "log", *expect) == 8
+    assert f"--expect {tmp_path}/counts.json: no such file" in capsys.readouterr().err
+    assert afterword("ingest", "--input", tmp_path / "log", *SETTINGS, "--out", tmp_path / "out", *expect) == 8
+    counts(tmp_path, **{"dt=2026-03-01": 3})
+    assert afterword(*LOOK, tmp_path / "log", *expect) == 0
+
+
 def test_no_file_is_not_ready(tmp_path: Path, capsys: Any):
     (tmp_path / "log").mkdir()
     assert afterword(*LOOK, tmp_path / "log") == 8 and afterword(*LOOK, tmp_path / "log" / "*.jsonl") == 8
@@ -72,6 +82,14 @@ def test_a_name_that_is_still_being_written(tmp_path: Path, name: str, capsys: A
     (place / name).write_bytes(b"{")
     assert afterword(*LOOK, tmp_path / "log") == 8
     assert f"still being written: dt=2026-03-01/{name}" in capsys.readouterr().err
+    # Whether or not anyone looked before, and whether or not there is anything else.
+    for command in ("ingest", "run"):
+        assert afterword(command, "--input", tmp_path / "log", *SETTINGS, "--out", tmp_path / "out") == 8
+        assert f"still being written: dt=2026-03-01/{name}" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "stages").exists()
+    (place / "part-0.jsonl").unlink()
+    assert afterword("ingest", "--input", tmp_path / "log", *SETTINGS, "--out", tmp_path / "out") == 8
+    partition(tmp_path / "log", 1, 3)
     (place / name).unlink()
     assert afterword(*LOOK, tmp_path / "log") == 0
 

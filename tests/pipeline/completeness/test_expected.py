@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.completeness.expected import Expected, read_expectations
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, NotReadyError
 
 SHA = "ab" * 32
 _FILE = {"path": "./a.jsonl", "records": "3", "bytes": 40, "sha256": SHA}
@@ -81,5 +81,5 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, name: str, text: s
 
 
 def test_a_file_that_is_not_there(tmp_path: Path):
-    with pytest.raises(ConfigError, match="--expect"):
+    with pytest.raises(NotReadyError, match="--expect"):
         read_expectations(str(tmp_path / "none.csv"))

@@ -159,7 +159,7 @@ def test_other_work_does_not_begin_under_a_job_that_still_writes(
     bucket, service = away
     killed(away, monkeypatch)
     before = made(bucket)
-    assert afterword(*words(*away, "--set", "signals.session_gap=60")) == 7
+    assert afterword(*words(*away, "--set", "signals.session_gap=60")) == 10
     said = capsys.readouterr().err.splitlines()[-1]
     assert "job 2026-03-01-0 (afterword-signals-" in said and "gcloud dataflow jobs cancel 2026-03-01-0" in said
     assert len(service.jobs) == 1 and made(bucket) == before
@@ -179,7 +179,7 @@ def test_a_file_of_options_that_changed_meanwhile_is_other_work(
         patch.setattr(remote, "wait", kill)
         afterword(*command)
     opted_out.write_text("u001\nu002\n")
-    assert afterword(*command) == 7
+    assert afterword(*command) == 10
     assert "of another configuration or input still writes here" in capsys.readouterr().err
     assert len(service.jobs) == 1
 

@@ -125,17 +125,17 @@ def test_what_is_hidden_in_a_folder_is_left_out_and_counted(tmp_path: Path, name
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_bytes(lines(record()))
     for pattern in (tmp_path, tmp_path / "**"):
-        found = ingest.find(str(pattern), SUFFIXES)
+        found = find(str(pattern), SUFFIXES)
         assert [uri for _, uri, _ in found.files] == ["_day=1/b.jsonl"] and found.skipped == [name]
     # Who names it means it.
-    assert len(ingest.find(str(tmp_path / name), SUFFIXES).files) == 1
+    assert len(find(str(tmp_path / name), SUFFIXES).files) == 1
 
 
 def test_a_glob_may_ask_for_what_is_hidden(tmp_path: Path):
     folder = write(tmp_path / "_in", a_jsonl=lines(record()))
     (folder / "_b.jsonl").write_bytes(lines(record()))
-    assert [uri for _, uri, _ in ingest.find(f"{folder}/*.jsonl", SUFFIXES).files] == ["a.jsonl"]
-    assert [uri for _, uri, _ in ingest.find(f"{folder}/_*.jsonl", SUFFIXES).files] == ["_b.jsonl"]
+    assert [uri for _, uri, _ in find(f"{folder}/*.jsonl", SUFFIXES).files] == ["a.jsonl"]
+    assert [uri for _, uri, _ in find(f"{folder}/_*.jsonl", SUFFIXES).files] == ["_b.jsonl"]
 
 
 def test_no_file_to_read_says_what_there_is_and_what_is_wanted(tmp_path: Path):
@@ -170,6 +170,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("{}/day-*", ["day-1/a.jsonl.gz", "day-2/A.JSONL", "day-2/part.jsonl/p.parquet"]),
         ("{}/*/*.jsonl.gz", ["day-1/a.jsonl.gz"]),
         ("{}/other", ["other"]),
+        ("{}/day-{{1,2,3}}", ["day-1/a.jsonl.gz", "day-2/A.JSONL", "day-2/part.jsonl/p.parquet"]),
+        ("{}/{{day-{{0,1}}/*.gz,x.jsonl,x.jsonl}}", ["day-1/a.jsonl.gz", "x.jsonl"]),
+        ("day-{{1,9}}", ["day-1/a.jsonl.gz"]),
         ("*.jsonl", ["x.jsonl"]),
         ("x.jsonl", ["x.jsonl"]),
         ("day-1", ["a.jsonl.gz"]),
