@@ -47,7 +47,7 @@ def rollback(context: Context, to: str | None) -> dict[str, Any]:
     out = context.workspace.out
     store = publisher(out)
     before = store.current()
-    release_id = open_release(out, to).id if to else _parent(out, before)
+    release_id = open_release(out, to, "--to").id if to else _parent(out, before)
     folder = storage.join(out, "releases", release_id)
     mind_forgotten(context, release_id)
     proofs = verify(folder)

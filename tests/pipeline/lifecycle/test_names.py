@@ -197,3 +197,24 @@ def test_an_output_folder_that_is_not_there_is_not_made(tmp_path: Path):
     for command in (("gc", "--delete"), ("forget", "--user", "u"), ("pin",), ("rollback",), ("diff", "a", "b")):
         assert afterword(*command, "--out", tmp_path / "none") == 2
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("user", ["alice.smith@example.com", "anna"])
+def test_an_input_that_is_named_after_a_forgotten_user_is_found_in_the_manifest(
+    two: Path, tmp_path: Path, capsys: Any, user: str
+):
+    out = copy(two, tmp_path / "out")
+    assert afterword("forget", "--out", out, "--user", user) == 0
+    path = out / "releases" / current(out) / manifests.NAME
+    told = json.loads(path.read_text())
+    told["identity"]["inputs"][0]["uri"] = f"logs/{user}.jsonl"
+    path.write_text(json.dumps(told))
+    assert afterword("forget", "--out", out, "--user", user) == 4
+    assert f"{current(out)}/{manifests.NAME}" in capsys.readouterr().err
+
+
+def test_what_has_no_option_of_a_release_is_not_told_by_one(two: Path, capsys: Any):
+    for command, told in ((("diff", "a", "CURRENT"), "release a:"), (("rollback", "--to", "ffff"), "--to ffff:")):
+        assert afterword(*command, "--out", two) == 2
+        text = capsys.readouterr().err
+        assert told in text and "--release" not in text and current(two)[:12] in text
