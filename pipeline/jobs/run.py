@@ -127,6 +127,7 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
     return {
         "release": folder,
         "release_id": workspace.facts("release")["release_id"],
+        "before": workspace.facts("release").get("before"),
         "counts": {stage: by_outcome(table) for stage, table in counts.items()},
         "domains": by_domain(counts["label"]),
         "thresholds": {k: workspace.facts("train")[k] for k in ("threshold", "tau")},
