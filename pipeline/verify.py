@@ -23,6 +23,7 @@ from pipeline.tail.made_of import made_of
 from pipeline.tail.proof import prove_tail
 from pipeline.thresholds import highest, lowest, of_domain
 from pipeline.version import code_version
+from pipeline.writers.licences import LICENCE, NO_LICENCE, count_licences
 from pipeline.writers.sampled import sampled_rows
 from pipeline.writers.texts import with_texts
 from pipeline.writers.views import VIEWS, count_rows, unwritten, view_rows
@@ -269,6 +270,10 @@ def _examples(release: Release) -> str:
             f"lineage: {low[0]['example_id']} has support {low[0]['support']} and agreement "
             f"{low[0]['agreement']}, under the minimum"
         )
+    told = {k: n for k, n in manifest["counts"]["release"].items() if k.startswith((LICENCE, NO_LICENCE)) and n}
+    # Releases of code that did not count them say nothing.
+    if told and told != count_licences(lineage):
+        raise VerifyError(f"lineage: licences {count_licences(lineage)}, the counts say {told}")
     turn = _turn_in_two_splits(lineage)
     if turn is not None:
         raise VerifyError(f"lineage: turn {turn} stands in two splits")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pipeline.writers.licences import NO_LICENCE, licences
 from pipeline.writers.views import by_label, lacking
 from schemas import KINDS, LEAST_USERS, outcome_words
 from schemas.outcome import OF_EXAMPLES
@@ -48,6 +49,23 @@ def left_out(manifest: dict[str, Any]) -> list[str]:
         return []
     listed = ["`left_out/` lists the examples, `dead_letters/` the records.", ""]
     return ["## What was left out", "", *listed, "| why | records, turns or examples |", "|---|---|", *told, ""]
+
+
+def rights(manifest: dict[str, Any]) -> list[str]:
+    """Under which licences the examples are, and what was redacted."""
+    released, ingest = manifest["counts"]["release"], manifest["counts"]["ingest"]
+    held, none = licences(released), released.get(NO_LICENCE, 0)
+    rows = [*(f"| {name} | {n:,} |" for name, n in held.items()), *([f"| none stated | {none:,} |"] if none else [])]
+    table = ["| licence of the texts | examples |", "|---|---|", *rows, ""] if rows else []
+    if held:
+        table += ["An example that rests on texts under several licences is counted under each.", ""]
+    types = {k.removeprefix("redacted."): n for k, n in ingest.items() if k.removeprefix("redacted.").isupper()}
+    told = ", ".join(f"{name} {n:,}" for name, n in sorted(types.items(), key=lambda t: (-t[1], t[0])))
+    turns = ingest.get("redacted.turns", 0)
+    line = [f"Redacted, in {turns:,} turns of the log: {told}.", ""] if told else []
+    if manifest["identity"]["config"].get("privacy", {}).get("redact") is False:
+        line = ["Nothing was redacted: `privacy.redact` was off.", ""]
+    return ["## Licences and redaction", "", *table, *line] if table or line else []
 
 
 def _words(outcome: str) -> str:

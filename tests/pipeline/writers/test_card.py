@@ -115,6 +115,18 @@ def test_labels_of_kto_that_are_far_from_even_are_told_with_their_counts():
     assert "desirable rows" not in card(manifest(counts=released(train_kto_true=12, train_kto_false=30)))
 
 
+def test_licences_and_redaction_are_told():
+    assert "## Licences" not in card(manifest())
+    rights = {"of_licence.CC0-1.0": 1200, "of_licence.CC-BY-4.0": 5, "without_licence": 3}
+    counts = manifest()["counts"] | {"release": {"kept": 7} | rights}
+    counts["ingest"] = {"redacted.PHONE_NUMBER": 3, "redacted.EMAIL_ADDRESS": 1200, "redacted.turns": 900}
+    told = card(manifest(counts=counts)).partition("## Licences and redaction")[2].partition("##")[0]
+    assert "| CC-BY-4.0 | 5 |\n| CC0-1.0 | 1,200 |\n| none stated | 3 |" in told
+    assert "Redacted, in 900 turns of the log: EMAIL_ADDRESS 1,200, PHONE_NUMBER 3." in told
+    off = {"config": manifest()["identity"]["config"] | {"privacy": {"redact": False}}}
+    assert "Nothing was redacted: `privacy.redact` was off." in card(manifest(identity=off))
+
+
 def test_what_is_estimated_is_never_called_certified():
     assert card(manifest()).count("no threshold is certified") == 2
     sure = THRESHOLD | {"certified_at": 0.8, "precision": 0.97, "labels": 40, "low": 0.91}
