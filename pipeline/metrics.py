@@ -9,6 +9,7 @@ from pipeline import storage
 from pipeline.exposition import Family, render
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.stages import STAGES
+from pipeline.writers.licences import LICENCE
 from pipeline.writers.views import rows_by_split
 
 if TYPE_CHECKING:
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 # A label of many values is a series each: of more domains, those with the most turns have their own.
 DOMAINS: Final = 50
 OTHER: Final = "(other)"
-# Outcomes that are no rows of their stage, but bytes; and turns by the release that judged them, a series for each.
-_NOT_TOLD: Final = ("bytes.", "revised.")
+# Outcomes that are no rows of their stage, but bytes; and turns by the release that judged them and examples by licence,
+# each of which would be a series.
+_NOT_TOLD: Final = ("bytes.", "revised.", LICENCE)
 
 
 def write(context: Context, ended: datetime, failed: str | None) -> None:
