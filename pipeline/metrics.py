@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 # A label of many values is a series each: of more domains, those with the most turns have their own.
 DOMAINS: Final = 50
 OTHER: Final = "(other)"
-# Outcomes that are no rows of their stage, but bytes; and turns by the release that judged them and examples by licence,
-# each of which would be a series.
+# Outcomes that are no rows of their stage, but bytes; and what would be a series for each release that judged turns and
+# each licence of examples.
 _NOT_TOLD: Final = ("bytes.", "revised.", LICENCE)
 
 
