@@ -8,6 +8,7 @@ from pipeline.gates.quarantine import reason
 from pipeline.tail.files import turns_taken
 from pipeline.thresholds import SHORT, by_basis, of_domain, told_apart
 from pipeline.writers.trust import calibration, unknown, votes
+from pipeline.writers.views import lacking
 from schemas import LeftOutReason, outcome_words
 
 _DOMAINS = 20
@@ -58,6 +59,10 @@ def closing_table(result: dict[str, Any]) -> str:
                 ("examples", released.get("kept", 0) + released.get("carried", 0), _kinds(released)),
                 *_left_out(curate),
                 ("shards", sum(result["shards"].values()), ", ".join(f"{k} {v}" for k, v in result["shards"].items())),
+                *(
+                    (f"no {split}", len(names), f"views without rows in split {split}: {', '.join(names)}")
+                    for split, names in lacking(released).items()
+                ),
             ]
         ),
         "",

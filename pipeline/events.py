@@ -70,25 +70,29 @@ class Table:
 
 
 class Events:
-    """The events of one run and of its stages, each written as it happens."""
+    """The events of one run and of its stages, or of a stage alone, each written as it happens."""
 
     def __init__(self, folder: str, options: EventsOptions, note: Callable[[str], None]) -> None:
         self._path, self._options, self._note = storage.join(folder, NAME), options, note
         # After those of an earlier command of the run.
-        self._run, self._lines, self._told = str(uuid.uuid4()), storage.read_lines(self._path), False
+        self._lines, self._told = storage.read_lines(self._path), False
+        # The run that stages are a part of; None = the stage is run alone.
+        self._run: str | None = None
 
     @contextmanager
     def run(self, inputs: Iterable[Table]) -> Iterator[list[Table]]:
         """The whole run; what is put on the list is told as its output."""
         read, wrote = list(inputs), list[Table]()
+        self._run = str(uuid.uuid4())
         with self._span(_JOB, self._run, None, read, wrote):
             yield wrote
 
     @contextmanager
-    def stage(self, stage: str) -> Iterator[None]:
-        """A stage of the run."""
-        with self._span(f"{_JOB}.{stage}", str(uuid.uuid4()), self._run, [], []):
-            yield
+    def stage(self, stage: str, inputs: Iterable[Table] = ()) -> Iterator[list[Table]]:
+        """A stage, of the run if there is one; what is put on the list is told as its output."""
+        read, wrote = list(inputs), list[Table]()
+        with self._span(f"{_JOB}.{stage}", str(uuid.uuid4()), self._run, read, wrote):
+            yield wrote
 
     @contextmanager
     def _span(self, job: str, run: str, parent: str | None, read: list[Table], wrote: list[Table]) -> Iterator[None]:

@@ -11,6 +11,7 @@ from pipeline.errors import StageError
 from pipeline.exposition import Family, render
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.stages import STAGES
+from pipeline.writers.licences import LICENCE
 from pipeline.writers.views import rows_by_split
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 # A label of many values is a series each: of more domains, those with the most turns have their own.
 DOMAINS: Final = 50
 OTHER: Final = "(other)"
-# Outcomes that are no rows of their stage, but bytes; and turns by the release that judged them, a series for each.
-_NOT_TOLD: Final = ("bytes.", "revised.")
+# Outcomes that are no rows of their stage, but bytes; and what would be a series for each release that judged turns and
+# each licence of examples.
+_NOT_TOLD: Final = ("bytes.", "revised.", LICENCE)
 
 
 def write(context: Context, ended: datetime, failed: str | None) -> None:

@@ -20,9 +20,12 @@ from pipeline.documents import GATES, documents
 from pipeline.errors import GateError, VerifyError
 from pipeline.export.package import left_by_use
 from pipeline.gates.proof import prove_gates, prove_quarantine
+from pipeline.tail.files import files_of
+from pipeline.tail.made_of import made_of
 from pipeline.tail.proof import prove_tail
 from pipeline.thresholds import highest, lowest, of_domain
 from pipeline.version import code_version
+from pipeline.writers.licences import LICENCE, NO_LICENCE, count_licences
 from pipeline.writers.sampled import sampled_rows
 from pipeline.writers.texts import with_texts
 from pipeline.writers.views import VIEWS, count_rows, unwritten, view_rows
@@ -49,6 +52,8 @@ class Release:
 
     folder: str
     manifest: dict[str, Any]
+    # Files of the tail that are not looked for, as the release was handed on without any of them.
+    withheld: frozenset[str] = frozenset()
 
     @cached_property
     def lineage(self) -> pa.Table:
@@ -66,13 +71,15 @@ class Release:
             self.__dict__.pop(name, None)
 
 
-def verify(folder: str) -> list[str]:
+def verify(folder: str, without_tail: bool = False) -> list[str]:
     """Check everything that a release's manifest claims.
 
     Parameters
     ----------
     folder : str
         Release folder.
+    without_tail : bool
+        Whether the release may have been handed on without what is for the next run, all of it.
 
     Returns
     -------
@@ -85,10 +92,45 @@ def verify(folder: str) -> list[str]:
         At the first claim that does not hold; the message says which file and what was found.
     """
     release = Release(folder, manifests.read(folder))
+    if without_tail:
+        release.withheld = _withheld(release)
+    return _prove(release, PROOFS)
+
+
+def verify_kept(folder: str) -> list[str]:
+    """Check what of a release can be checked, be it one of other code: `rollback` may have to go back to it.
+
+    A release whose records are those of this code is proved as by `verify`. Of one of other code whose records differ
+    what its tables hold is not looked at, as this code would read it otherwise, and the last line says so.
+    """
+    release = Release(folder, manifests.read(folder))
+    return _prove(release, OTHER_CODE if _is_of_other_code(release.manifest) else PROOFS)
+
+
+def _prove(release: Release, proofs: tuple[Callable[[Release], str], ...]) -> list[str]:
     try:
-        return [prove(release) for prove in PROOFS]
+        return [prove(release) for prove in proofs]
     except (KeyError, TypeError, AttributeError) as error:
-        raise VerifyError(f"{folder}: the manifest is not of this format ({type(error).__name__}: {error})") from error
+        told = f"{type(error).__name__}: {error}"
+        raise VerifyError(f"{release.folder}: the manifest is not of this format ({told})") from error
+
+
+def _withheld(release: Release) -> frozenset[str]:
+    """The files of the tail, where none of them is there."""
+    tail = files_of(release.manifest)
+    there = any(storage.exists(storage.join(release.folder, path)) for path in tail)
+    return frozenset() if there else frozenset(tail)
+
+
+def _is_of_other_code(manifest: dict[str, Any]) -> bool:
+    """Whether a release is of other code, and a table of it has another schema than its record has here."""
+    return manifest["identity"]["code"] != code_version() and bool(_other_schemas(manifest))
+
+
+def _other_schemas(manifest: dict[str, Any]) -> list[str]:
+    """Tables that have another schema than their records have here, or no record."""
+    held = {path.split("/")[0]: facts["schema"] for path, facts in manifest["files"].items() if "schema" in facts}
+    return sorted(name for name, schema in held.items() if name not in RECORDS or RECORDS[name].digest != schema)
 
 
 def _identity(release: Release) -> str:
@@ -110,6 +152,8 @@ def _files(release: Release) -> str:
     """Every listed file has its size and hash, and there is no other but what the use of `taskset/` leaves there."""
     folder, manifest = release.folder, release.manifest
     for path, facts in manifest["files"].items():
+        if path in release.withheld:
+            continue
         full = storage.join(folder, path)
         if not storage.exists(full):
             raise VerifyError(f"{full}: listed in the manifest, but missing")
@@ -124,7 +168,9 @@ def _files(release: Release) -> str:
     extra = [path for path in extra if not left_by_use(path, manifest["files"])]
     if extra:
         raise VerifyError(f"{folder}: not in the manifest: {', '.join(extra[:5])}")
-    return f"{len(manifest['files'])} files have the sizes and hashes of the manifest, and there are no others"
+    here = len(manifest["files"]) - len(release.withheld)
+    told = f"{here} files have the sizes and hashes of the manifest, and there are no others"
+    return f"{told}; the tail was withheld ({len(release.withheld)} files)" if release.withheld else told
 
 
 def _documents(release: Release) -> str:
@@ -148,7 +194,7 @@ def _tables(release: Release) -> str:
     folder, manifest = release.folder, release.manifest
     rows = 0
     for path, facts in manifest["files"].items():
-        if not path.endswith(".parquet"):
+        if not path.endswith(".parquet") or path in release.withheld:
             continue
         record = RECORDS.get(path.split("/")[0])
         if record is None:
@@ -167,8 +213,8 @@ def _tables(release: Release) -> str:
     return f"{rows:,} rows have the schemas of their records"
 
 
-def _counts(release: Release) -> str:
-    """Each stage's counts close, and hand on to the next."""
+def _closing(release: Release) -> str:
+    """Each stage's counts close."""
     manifest = release.manifest
     for stage, closing in manifest["closing"].items():
         told = {k: manifest["counts"][stage].get(k) for k in closing}
@@ -177,6 +223,12 @@ def _counts(release: Release) -> str:
         came_out = sum(v for k, v in closing.items() if k != "in")
         if came_out != closing.get("in", 0):
             raise VerifyError(f"stage {stage}: {closing.get('in', 0)} rows in, {came_out} accounted for")
+    return f"the counts of {len(manifest['closing'])} stages close"
+
+
+def _counts(release: Release) -> str:
+    """Each stage's counts close, and hand on to the next."""
+    manifest, closed = release.manifest, _closing(release)
     kept = manifest["closing"]["ingest"].get("kept", 0)
     for stage in ("signals", "label", "curate"):
         if manifest["closing"][stage].get("in", 0) != kept:
@@ -194,7 +246,7 @@ def _counts(release: Release) -> str:
         rows = sum(f["rows"] for p, f in manifest["files"].items() if p.startswith(f"{view}/data/"))
         if rows != expected:
             raise VerifyError(f"{view}: {rows} rows written, {expected} counted by the stage that made them")
-    return f"the counts of {len(manifest['closing'])} stages close"
+    return closed
 
 
 def _gates(release: Release) -> str:
@@ -222,6 +274,10 @@ def _examples(release: Release) -> str:
             f"{low[0]['agreement']}, under the minimum"
         )
     prove_evidence(manifest, lineage)
+    told = {k: n for k, n in manifest["counts"]["release"].items() if k.startswith((LICENCE, NO_LICENCE)) and n}
+    # Releases of code that did not count them say nothing.
+    if told and told != count_licences(lineage):
+        raise VerifyError(f"lineage: licences {count_licences(lineage)}, the counts say {told}")
     turn = _turn_in_two_splits(lineage)
     if turn is not None:
         raise VerifyError(f"lineage: turn {turn} stands in two splits")
@@ -261,12 +317,46 @@ def _left_out(release: Release) -> str:
 
 def _tail(release: Release) -> str:
     """What is handed to the next run is what the configuration says."""
+    if release.withheld:
+        return _tail_withheld(release.manifest)
     folder, carried = release.folder, release.manifest["quarantine"]["carried_from"]
     behind = pa.array([], pa.string())
     if carried is None:
         # Examples that were carried over from the parent may be of sessions that a late event has opened again.
         behind = pc.struct_field(release.lineage["provenance"], "turn_ids").combine_chunks().flatten()
     return prove_tail(release.manifest, lambda path: _read(folder, path, RECORDS[path.split("/")[0]]), behind)
+
+
+def _tail_withheld(manifest: dict[str, Any]) -> str:
+    """Of a tail that is not there, what the manifest says."""
+    if made_of(manifest) != manifest.get("made_of"):
+        raise VerifyError(f"manifest: made_of says {manifest.get('made_of')}, the rest says {made_of(manifest)}")
+    return "the tail was withheld: what is handed to the next run is not here, and was not looked at"
+
+
+def _rows(release: Release) -> str:
+    """Every table has its rows."""
+    rows = 0
+    for path, facts in release.manifest["files"].items():
+        if path.endswith(".parquet"):
+            try:
+                with storage.open_parquet(storage.join(release.folder, path)) as file:
+                    found = file.metadata.num_rows
+            except (pa.ArrowInvalid, OSError) as error:
+                raise VerifyError(f"{path}: cannot be read as Parquet ({error})") from None
+            if found != facts["rows"]:
+                raise VerifyError(f"{path}: {found} rows, the manifest says {facts['rows']}")
+            rows += found
+    return f"{rows:,} rows are there"
+
+
+def _unproved(release: Release) -> str:
+    """What is not looked at of a release of other code."""
+    code, names = release.manifest["identity"]["code"], ", ".join(_other_schemas(release.manifest))
+    return (
+        f"this much; what the tables hold was left out, as the release is of code {code}, and of {names} this code "
+        f"({code_version()}) has other schemas. The code that wrote it proves all of it by `afterword verify`"
+    )
 
 
 def _answers(release: Release) -> str:
@@ -383,6 +473,9 @@ PROOFS: Final[tuple[Callable[[Release], str], ...]] = (
     prove_views,
     _documents,
 )
+
+# What can be proved of a release whose records are not this code's.
+OTHER_CODE: Final[tuple[Callable[[Release], str], ...]] = (_identity, _files, _rows, _closing, _documents, _unproved)
 
 
 def _view(folder: str, manifest: dict[str, Any], view: str, record: Record) -> pa.Table:

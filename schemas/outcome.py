@@ -13,6 +13,7 @@ from schemas.left_out import LeftOutReason
 OF_TURNS: Final[dict[str, str]] = {
     # Turns that cast no vote.
     "no_consent": "not allowed to be learned from",
+    "expired": "past its time to be deleted",
     "excluded": "kept out of learning",
     "licence": "under a licence that is not allowed",
     "no_words": "without words",

@@ -37,6 +37,11 @@ TOOL_DOMAIN: Final = "tool"
 # Before a conversation that stands for a user, as none is logged.
 CONVERSATION_SUBJECT: Final = "conv:"
 
+# What `excluded` says of a turn without the consent that is asked for, and of one that was to be deleted by now; what
+# becomes of them has the same names.
+NO_CONSENT: Final = "no_consent"
+EXPIRED: Final = "expired"
+
 OUTCOMES: Final = ("answered", "fallback", "clarify", "error", "handoff", "refused")
 
 TURN: Final = Record(
@@ -90,10 +95,11 @@ TURN: Final = Record(
         Column(
             "excluded",
             pa.string(),
-            "What keeps it out of learning (`opt_out`, or a filter's or an incident's name); null = nothing does",
+            "What keeps it out of learning (`no_consent`, `expired`, or a filter's or an incident's name); null = "
+            "nothing does",
         ),
         Column("region", pa.string(), "Where the data must stay; null = not stated"),
-        Column("expires", TIME, "To be deleted by then; null = not stated", "us UTC"),
+        Column("expires", TIME, "To be deleted by then, and not learned from; null = not stated", "us UTC"),
         Column("source", SOURCE, "File (relative to the input) and line or row it was read from", None, False),
         Column("extra", pa.string(), "Fields of the log that have no column here, as a JSON object"),
     ),

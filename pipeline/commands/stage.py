@@ -7,6 +7,7 @@ import importlib
 
 from pipeline.commands.opening import alone, context, wanted
 from pipeline.errors import OnlyBuilt
+from pipeline.jobs import datasets
 
 
 def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
@@ -16,11 +17,13 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     given: tuple[object, ...] = ()
     if arguments.command == "ingest":
         given = (arguments.input, arguments.format, tuple(arguments.gold), wanted(arguments))
+    log = getattr(arguments, "input", None), tuple(getattr(arguments, "gold", ()))
     with alone(arguments.out, arguments.command):
         opened.progress.log.begin(opened.run_id, opened.run_folder)
         with opened.progress.stage(arguments.command):
             try:
-                stage.run(opened, *given)
+                with datasets.alone(opened, arguments.command, *log):
+                    stage.run(opened, *given)
             except OnlyBuilt as built:
                 opened.progress.note(str(built))
                 return 0

@@ -48,6 +48,7 @@ def of_turn(told: dict[str, Any], release: dict[str, Any]) -> str:
     option = LEAST_USERS[vote["kind"]] if vote else "min_users"
     sentences = {
         "no_consent": "Nothing: what its user refused is in no training data.",
+        "expired": "Nothing: by its `expires` the log was not to hold it any more.",
         "excluded": "Nothing, if the filter or the incident is right; docs/inputs.md says how they are set.",
         "licence": f"Nothing, or add its licence to curate.licences, then {_again('curate')}.",
         "unknown_label": "Nothing; or, if the label is still right, add it to the domains of ontology.file, then "

@@ -130,8 +130,15 @@ class Release:
         raise StageError(f"{path}: {row} rows fewer than its ids; run `afterword verify`")
 
 
-def open_release(out: str, name: str | None) -> Release:
+def open_release(out: str, name: str | None, option: str = "--release") -> Release:
     """The release that CURRENT names, or the one whose id is given or begins as given.
+
+    Parameters
+    ----------
+    out : str
+    name : str or None
+    option : str
+        What of the command line gives the name, for errors; empty where the command has no option for it.
 
     Raises
     ------
@@ -149,12 +156,17 @@ def open_release(out: str, name: str | None) -> Release:
         current = None
     if name is None:
         if current is None:
-            raise StageError(f"{out}: no release is current; run `afterword run` first, or give --release")
+            other = f", or give {option}" if option else ", or give a release id"
+            raise StageError(f"{out}: no release is current; run `afterword run` first{other}")
         name = current
     ids = [path.rsplit("/", 2)[-2] for path in storage.files(storage.join(out, "releases"), f"*/{manifests.NAME}")]
     found = [i for i in ids if i == name or (len(name) >= SHORTEST_PREFIX and i.startswith(name))]
     if len(found) != 1:
         held = ", ".join(i[:12] for i in ids[:5]) or "none"
-        raise ConfigError(f"--release {name}: {len(found)} of the releases of {out} begin so; there are: {held}")
+        asked = f"{option} {name}" if option else f"release {name}"
+        raise ConfigError(
+            f"{asked}: {len(found)} of the releases of {out} begin so ({SHORTEST_PREFIX} characters are wanted at "
+            f"least); there are: {held}"
+        )
     folder = storage.join(out, "releases", found[0])
     return Release(folder, manifests.read(folder), found[0] == current)

@@ -86,6 +86,7 @@ def _why(told: dict[str, Any], judgement: dict[str, Any], words: dict[str, Any],
     agreement = "" if words["agreement"] is None else f"agreement {words['agreement']:.2f}, "
     sentences = {
         "no_consent": "its user does not allow learning from it, or from a turn that supports its correction",
+        "expired": "it was to be deleted by the end of the interval, or a turn that supports its correction was",
         "excluded": "an opt-out, a filter or an incident keeps it out, or a turn that supports its correction",
         "licence": f"its licence is none of curate.licences ({options.get('licences')}), or that of a turn that "
         "supports its correction is none",

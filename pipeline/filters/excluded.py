@@ -1,4 +1,4 @@
-"""Mark turns with the incident or the filter that keeps them out of learning. Vectorised over whole subjects."""
+"""Mark turns with what keeps them out of learning. Vectorised over whole subjects."""
 
 from __future__ import annotations
 
@@ -56,6 +56,10 @@ def holds(turns: pa.Table, rule: Rule) -> Mask:
         out &= _users(turns, rule)
     if rule.turns_per_minute is not None:
         out &= hasty(turns, rule.turns_per_minute)
+    if rule.expired_by is not None:
+        out &= is_true(pc.less_equal(flat(turns["expires"]), pa.scalar(rule.expired_by, TIME)))
+    if rule.without_consent:
+        out &= ~is_true(flat(turns["consent"]))
     return out
 
 

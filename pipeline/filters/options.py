@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """What is kept out of learning. Files, see docs/inputs.md; their content is a part of a release's id.
+    """What is kept out of learning. Of files, see docs/inputs.md; their content is a part of a release's id.
 
     Attributes
     ----------
@@ -20,8 +20,12 @@ class FilterOptions:
     opt_out : str or None
         File of users who do not want to be in it, one id a line, or JSON lines with `user_id`. Their turns are counted
         and dropped before anything is written, whenever they were said.
+    require_consent : bool
+        Whether turns whose record does not say `"consent": true` teach nothing. False = those that state nothing may be
+        learned from, and only `"consent": false` keeps a turn out.
     """
 
     incidents: str | None = None
     file: str | None = None
     opt_out: str | None = None
+    require_consent: bool = False

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pipeline.errors import ConfigError
 from pipeline.given import Given, entries, only, read_given, table_of, texts
+from schemas import EXPIRED, NO_CONSENT
 
 INCIDENTS: Final = "filters.incidents"
 FILTERS: Final = "filters.file"
@@ -39,8 +40,8 @@ _INCIDENT: Final = (
     "domains",
 )
 _FILTER: Final = (*_INCIDENT, "users", "user_hashes", "user_prefixes", "user_pattern", "turns_per_minute")
-# What `TURN.excluded` says of a user's own wish.
-RESERVED: Final = ("opt_out",)
+# What `TURN.excluded` says of a turn's own columns and of a user's own wish; no rule of a file has such a name.
+RESERVED: Final = ("opt_out", NO_CONSENT, EXPIRED)
 # A name stands in counts and messages.
 _NAME: Final = re.compile(r"[\w.:-]{1,64}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -66,6 +67,10 @@ class Rule:
         RE2, found anywhere in the user id.
     turns_per_minute : int or None
         All turns of a user who has more turns than this in some span of less than a minute.
+    expired_by : datetime or None
+        The turn was to be deleted at this time or before it.
+    without_consent : bool
+        Its user has not said yes to learning from it.
     """
 
     name: str
@@ -77,6 +82,26 @@ class Rule:
     user_prefixes: tuple[str, ...] = ()
     user_pattern: str | None = None
     turns_per_minute: int | None = None
+    expired_by: datetime | None = None
+    without_consent: bool = False
+
+
+def own_rules(require_consent: bool, interval_end: datetime | None) -> list[Rule]:
+    """Rules over what turns say of themselves, which go before those of files.
+
+    Parameters
+    ----------
+    require_consent : bool
+        Whether a turn has to state consent.
+    interval_end : datetime or None
+        End of the interval that is run; None = no turn expires, as a clock would give the same log other examples.
+    """
+    rules = []
+    if require_consent:
+        rules.append(Rule(NO_CONSENT, "filters.require_consent: it states no consent", {}, without_consent=True))
+    if interval_end is not None:
+        rules.append(Rule(EXPIRED, "expires is not after the interval's end", {}, expired_by=interval_end))
+    return rules
 
 
 def read_incidents(path: str) -> tuple[list[Rule], Given]:
@@ -132,7 +157,8 @@ def _name(entry: dict[str, Any], where: str) -> str:
     name = entry.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED:
         raise ConfigError(
-            f"{where} name: up to 64 letters, digits and . : _ - are wanted, not {RESERVED[0]}; found {name!r:.80}"
+            f"{where} name: up to 64 letters, digits and . : _ - are wanted, and none of {', '.join(RESERVED)}; "
+            f"found {name!r:.80}"
         )
     return name
 

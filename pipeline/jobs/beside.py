@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 
 from features.text import flat
 from pipeline import storage
+from pipeline.checks import parse_time
 from pipeline.errors import StageError
 from pipeline.filters.opt_out import OptOuts, read_opt_outs
-from pipeline.filters.rules import Rule, read_filters, read_incidents
+from pipeline.filters.rules import Rule, own_rules, read_filters, read_incidents
 from pipeline.given import Given, table_of
 from pipeline.gold import GoldFiles
 from pipeline.ontology.govern import with_names_now
@@ -22,7 +23,7 @@ from pipeline.ontology.parse import parse, read_ontology
 from pipeline.options import Config
 from pipeline.progress import Progress
 from pipeline.workspace import Workspace
-from schemas import RENAMED
+from schemas import EXPIRED, RENAMED
 
 _ONTOLOGY: Final = "ontology.json"
 _RENAMED: Final = "renamed.parquet"
@@ -37,7 +38,7 @@ class Beside:
     ontology : Ontology or None
     opt_outs : OptOuts or None
     rules : tuple of Rule
-        Incidents, then filters, each in the order of its file: the order in which they are asked.
+        Consent and expiry, then incidents, then filters, each in the order of its file: they are asked in this order.
     files : tuple of Given
     """
 
@@ -61,7 +62,8 @@ def read_beside(config: Config) -> Beside:
         If one cannot be right.
     """
     files: list[Given] = []
-    rules: list[Rule] = []
+    end = config.release.interval_end
+    rules = own_rules(config.filters.require_consent, None if end is None else parse_time(end, "release.interval_end"))
     ontology, opt_outs = None, None
     if config.ontology.file:
         ontology, given = read_ontology(config.ontology.file)
@@ -133,6 +135,9 @@ def tell(progress: Progress, beside: Beside, outcomes: dict[str, int]) -> None:
         )
     for name, why in {rule.name: rule.why for rule in reversed(beside.rules)}.items():
         n = outcomes.get(f"excluded.{name}", 0)
+        # Most logs have no turn that expires, and were not asked about it.
+        if name == EXPIRED and not n:
+            continue
         progress.note(f"ingest: {n:,} turn(s) are kept out of learning by {name}{f' ({why})' if why else ''}")
     told = {
         "labels_renamed": "interpretation(s) have their new names",

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pipeline import intervals, storage
 from pipeline import manifest as manifests
 from pipeline.documents import documents
-from pipeline.errors import GateError
+from pipeline.errors import GateError, PublishError
 from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import gates
 from pipeline.jobs.belongs import belongs
@@ -97,11 +97,21 @@ def hand_over(context: Context, manifest: dict[str, Any]) -> None:
     # Proved before anybody is pointed to it.
     proofs = verify(target)
     facts = {"release_id": manifest["release_id"], "proofs": proofs, "quarantined": manifest["quarantine"]["domains"]}
+    # What `rollback` goes back to where no parent is known.
+    facts["before"] = _current(workspace.out)
     workspace.finish("release", {"config": {}, "gates": [], **facts})
     intervals.stand(workspace.out, manifest)
     if not publisher(workspace.out).publish(manifest["release_id"]):
         context.progress.note("release: CURRENT stays with a later interval; this release is a backfill")
     tell_followers(context, manifest)
+
+
+def _current(out: str) -> str | None:
+    """What CURRENT names; None where nothing, or on a store that has none, which `publish` says."""
+    try:
+        return publisher(out).current()
+    except PublishError:
+        return None
 
 
 def reissue(

@@ -12,19 +12,16 @@ from pipeline import metrics, storage
 from pipeline.completeness.ready import Wanted
 from pipeline.curation.training_files import read_training_set
 from pipeline.errors import StageError, told
-from pipeline.events import Events, Table, views_of
+from pipeline.events import Events
 from pipeline.gates.counts import by_domain, by_outcome
-from pipeline.jobs import curate, ingest, label, release, signals, train
+from pipeline.jobs import curate, datasets, ingest, label, release, signals, train
 from pipeline.jobs.belongs import belongs
 from pipeline.jobs.beside import Beside, read_beside
 from pipeline.jobs.context import Context
 from pipeline.stages import STAGES
-from pipeline.tail.files import TURNS_FOLDER
 from pipeline.tail.takeover import take_over
-from pipeline.verify import RECORDS
 from pipeline.version import code_version
 from pipeline.writers.views import VIEWS
-from schemas import TAIL
 
 
 def run(
@@ -76,12 +73,11 @@ def run(
         "curate": lambda: curate.run(context),
         "release": lambda: release.run(context),
     }
-    read = [Table(pattern)] if pattern else []
-    read += [Table(storage.join(taken.folder, TURNS_FOLDER), TAIL)] if taken and taken.turns else []
+    read = datasets.log_of(pattern, gold, taken)
     with events.run(read) as wrote:
         for stage in STAGES[STAGES.index(first) :]:
             try:
-                with context.progress.stage(stage), events.stage(stage):
+                with context.progress.stage(stage), datasets.told(context, events, stage, read):
                     steps[stage]()
                 context.keep_options(stage)
             except BaseException as error:
@@ -89,7 +85,7 @@ def run(
                 raise
         release_id = context.workspace.facts("release")["release_id"]
         folder = storage.join(context.workspace.out, "releases", release_id)
-        wrote += views_of(folder, manifests.read(folder)["files"], RECORDS)
+        wrote += datasets.release_of(context)
     result = summary(context, folder)
     _record(context, begun, result)
     return result
@@ -126,6 +122,7 @@ def summary(context: Context, folder: str) -> dict[str, Any]:
     return {
         "release": folder,
         "release_id": workspace.facts("release")["release_id"],
+        "before": workspace.facts("release").get("before"),
         "counts": {stage: by_outcome(table) for stage, table in counts.items()},
         "domains": by_domain(counts["label"]),
         "thresholds": {k: workspace.facts("train")[k] for k in ("threshold", "tau")},

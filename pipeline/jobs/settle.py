@@ -5,7 +5,7 @@ release has of it.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import apache_beam as beam
 import pyarrow as pa
@@ -26,7 +26,11 @@ from pipeline.jobs.context import Context, numbers, write_counts
 from pipeline.jobs.curate import known_pass
 from pipeline.transforms.counts import add_up, counts
 from pipeline.transforms.quarantine import CarryOptions, Quarantine
+from pipeline.writers.licences import LICENCE, NO_LICENCE
 from schemas import COUNT, EXAMPLE
+
+# Counts of what a stage hands on, which are those of the release where it releases the same.
+_OF_EXAMPLES: Final = ("examples.", "view_rows.", "bytes.", LICENCE, NO_LICENCE)
 
 
 def settle(
@@ -104,7 +108,7 @@ def _write_unchanged(context: Context) -> None:
     workspace = context.workspace
     made = workspace.counts("curate")
     kept = by_outcome(made, closing=True).get("kept", 0)
-    detail = {k: n for k, n in by_outcome(made).items() if k.startswith(("examples.", "view_rows.", "bytes."))}
+    detail = {k: n for k, n in by_outcome(made).items() if k.startswith(_OF_EXAMPLES)}
     table = counts("release", {"in": kept, "kept": kept, "quarantined": 0}, detail)
     storage.write_record(workspace.counts_file("release"), table, COUNT)
 

@@ -14,7 +14,7 @@ from pipeline import storage
 from pipeline.audit.drawing import DESIGN, SAMPLE
 from pipeline.gold import SUFFIXES, of_files
 from pipeline.lifecycle.listing import below, walk
-from pipeline.lifecycle.search import Sought
+from pipeline.lifecycle.search import Sought, quotes
 from pipeline.lifecycle.stages import rewrite
 
 RUN: str = "run.json"
@@ -92,7 +92,7 @@ def _csv_without(text: str, turn_ids: frozenset[str]) -> str:
 def runs(out: str, sought: Sought) -> list[str]:
     """Files of runs to remove: records that quote the user, and all that may show rows of a table."""
     found = walk(storage.join(out, "runs"))
-    return [e.path for e in found if not e.path.endswith(f"/{RUN}") or sought.in_bytes(storage.read_bytes(e.path))]
+    return [e.path for e in found if not e.path.endswith(f"/{RUN}") or quotes(e.path, sought)]
 
 
 def leftovers(out: str) -> list[str]:

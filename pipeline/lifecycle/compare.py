@@ -53,7 +53,7 @@ def compare(out: str, a: str, b: str, limit: int) -> dict[str, Any]:
     ConfigError
         If no release, or several, have an id; or their examples are of different schemas.
     """
-    first, second = (open_release(out, None if name == CURRENT else name) for name in (a, b))
+    first, second = (open_release(out, None if name == CURRENT else name, "") for name in (a, b))
     one, other = first.manifest, second.manifest
     told: dict[str, Any] = {"a": first.id, "b": second.id}
     for kind in ("inputs", "gold"):

@@ -55,7 +55,8 @@ def forget(context: Context, request: ForgetRequest) -> dict[str, Any]:
     -------
     dict
         What was done, or with `dry_run` would be: `record.Record` with `examples` (release id to examples that the
-        user was behind), `turns`, `dry_run` and `record`, the path of the record.
+        user was behind), `turns`, `dry_run` and `record`, the path of the record, or of a dry run `pinned`: pins of
+        releases that hold the user, which keep them unless `force` is given.
 
     Raises
     ------
@@ -70,26 +71,31 @@ def forget(context: Context, request: ForgetRequest) -> dict[str, Any]:
     files = tombstone_files(out, context.config.forget.key)
     store = publisher(out)
     found = plan(out, files, store, request.users, request.conversations)
-    _mind_pins(found, request.force)
     if request.dry_run:
         record = _record(found, request)
         beside = _beside(out, found, record) if _is_held(found) else {}
         labels = clean.gold(out, search.sought(found.subjects, found.turn_ids), cut=False)
         record.removed |= {k: _names(out, paths) for k, paths in (beside | {"labels": labels}).items()}
-        return _told(record, found) | {"dry_run": True}
+        return _told(record, found) | {"dry_run": True, "pinned": _pinned(found)}
+    _mind_pins(found, request.force)
     files.add(found.subjects)
     return _Forgetting(context, request, found, files).run()
 
 
 def _mind_pins(found: Plan, force: bool) -> None:
     """Refuse to take a release away from a consumer who follows it by name."""
-    pinned = {name: release_id for name, release_id in found.pins.items() if release_id in found.held}
+    pinned = _pinned(found)
     if pinned and not force:
-        told = ", ".join(f"{name} ({release_id[:12]})" for name, release_id in sorted(pinned.items()))
+        told = ", ".join(f"{name} ({release_id[:12]})" for name, release_id in pinned.items())
         raise ConfigError(
             f"forget: pinned releases hold the user: {told}. Nothing was changed. Move the pins (`afterword pin`), or "
             "give --force: they go, and pins of the current release follow the one that replaces it"
         )
+
+
+def _pinned(found: Plan) -> dict[str, str]:
+    """Pins of releases that hold the user."""
+    return {name: release_id for name, release_id in sorted(found.pins.items()) if release_id in found.held}
 
 
 def _is_held(found: Plan) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from pipeline import intervals, storage
 from pipeline import manifest as manifests
 from pipeline.errors import ConfigError
+from pipeline.lifecycle.before import before
 from pipeline.lifecycle.clean import RUN
 from pipeline.lifecycle.listing import Entry, below, pins, release_ids, remove_release, walk
 from pipeline.publish import CURRENT, publisher
@@ -80,7 +81,10 @@ def needed(out: str) -> dict[str, list[str]]:
     current = store.current()
     if current in there:
         kept[str(current)] = [CURRENT]
-        _keep(kept, there, _manifest(out, str(current))["identity"]["parent"], f"parent of {CURRENT}")
+        parent = _manifest(out, str(current))["identity"]["parent"]
+        _keep(kept, there, parent, f"parent of {CURRENT}")
+        if parent is None:
+            _keep(kept, there, before(out, str(current)), f"was {CURRENT} before")
     for name, release_id in pins(out, store).items():
         _keep(kept, there, release_id, f"pin {name}")
     for release_id in intervals.waiting(out):

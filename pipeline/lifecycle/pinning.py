@@ -59,6 +59,6 @@ def pin(context: Context, name: str | None, release: str | None, remove: bool = 
 
 
 def _release(context: Context, release: str | None) -> str:
-    found = open_release(context.workspace.out, None if release == CURRENT else release).id
+    found = open_release(context.workspace.out, None if release == CURRENT else release, "").id
     mind_forgotten(context, found)
     return found

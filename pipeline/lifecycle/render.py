@@ -39,6 +39,8 @@ def forget_text(told: dict[str, Any]) -> str:
         lines.append(f"model        {str(model['defect'])[:12]} of release {model['release_id'][:12]}: {fate}")
     for name, release_id in sorted(told["moved_pins"].items()):
         lines.append(f"pin          {name}: {'now ' + release_id[:12] if release_id else 'taken away'}")
+    for name, release_id in told.get("pinned", {}).items():
+        lines.append(f"pinned       {name}: {release_id[:12]} holds the user; move the pin, or give --force")
     lines += [f"remains      {text}" for text in told["remains"]]
     lines.append("nothing was changed" if told["dry_run"] else f"record       {told['record']}")
     return "\n".join(lines)

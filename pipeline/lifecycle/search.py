@@ -1,11 +1,16 @@
-"""Search every file under an output folder for ids: what proves that nothing of a forgotten user is left."""
+"""Search every file under an output folder for ids: what proves that nothing of a forgotten user is left.
+
+An id that is no word of any text is looked for in all of a file. One that may be (`anna`) is looked for where names of
+inputs and of their authors stand: in columns of ids, in names of files, and in what quotes those names.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +19,7 @@ import pyarrow.compute as pc
 from features.hashing import pseudonyms
 from pipeline import storage
 from pipeline.lifecycle.listing import walk
+from schemas import CONVERSATION_SUBJECT
 
 # Columns that hold ids, at any depth. A name among the words of a request is no id.
 _ID_COLUMNS: Final = (
@@ -27,10 +33,17 @@ _ID_COLUMNS: Final = (
     "subjects",
     "conversations",
 )
+# Columns that hold names of files that were read, at any depth; and keys of JSON that do, or hold a message that may.
+_FILE_COLUMNS: Final = ("uri", "place", "of")
+_QUOTING: Final = ("uri", "place", "where", "error", "message", "left_out")
+# Folders below which this code gives all names, and not people.
+_OWN_NAMES: Final = ("releases", "stages", "audits", "runs", "intervals", "forgotten", "tombstones")
 # What an id is made of, in a text that quotes it.
 _TOKEN: Final = re.compile(rb"[\w.:@+\-]+")
-# A shorter id, or one without a digit, is a word of any text; it is looked for in the columns of ids alone.
+# A shorter id, or one that has neither a digit nor an @, is a word of any text.
 _SHORTEST: Final = 4
+# Even in a name of a file, a shorter id, or a number that has no more digits than this, is of many and names nobody.
+_SHORTEST_WORD: Final = 3
 
 
 @dataclass(frozen=True)
@@ -45,11 +58,18 @@ class Sought:
         Turn ids, as they stand in a text.
     names : re.Pattern or None
         Subjects and pseudonyms, wherever no letter or digit goes on; names of files are found so, too.
+    words : re.Pattern or None
+        Ids of any form, users' and conversations', as whole words: for names of files and what quotes them.
     """
 
     cells: pa.Array
     tokens: frozenset[bytes]
     names: re.Pattern[bytes] | None
+    words: re.Pattern[str] | None = None
+
+    def in_name(self, text: str) -> bool:
+        """Whether the name of a file, or a text that quotes one, holds one of them."""
+        return self.in_bytes(text.encode()) or bool(self.words is not None and self.words.search(text))
 
     def in_bytes(self, data: bytes) -> bool:
         """Whether a text holds one of them."""
@@ -70,25 +90,71 @@ def sought(subjects: list[str], turn_ids: pa.Array) -> Sought:
     cells = pa.concat_arrays([pa.array(names, pa.string()), turn_ids.cast(pa.string())]).unique()
     told = sorted(re.escape(name.encode()) for name in names if _is_distinct(name))
     pattern = re.compile(rb"(?<![A-Za-z0-9])(?:" + b"|".join(told) + rb")(?![A-Za-z0-9])") if told else None
-    return Sought(cells, frozenset(i.encode() for i in turn_ids.to_pylist() if _is_distinct(i)), pattern)
+    tokens = frozenset(i.encode() for i in turn_ids.to_pylist() if _is_distinct(i))
+    return Sought(cells, tokens, pattern, _words(subjects))
+
+
+def _words(subjects: list[str]) -> re.Pattern[str] | None:
+    """What finds the ids of users and conversations as whole words; None where none of them is one."""
+    ids = {text for name in subjects for text in (name, name.removeprefix(CONVERSATION_SUBJECT)) if _is_word(text)}
+    told = "|".join(re.escape(name) for name in sorted(ids))
+    return re.compile(rf"(?<![^\W_])(?:{told})(?![^\W_])") if told else None
 
 
 def _is_distinct(name: str) -> bool:
-    return len(name) >= _SHORTEST and any(c.isdigit() for c in name)
+    return len(name) >= _SHORTEST and any(c.isdigit() or c == "@" for c in name)
+
+
+def _is_word(name: str) -> bool:
+    return len(name) > _SHORTEST_WORD or (len(name) == _SHORTEST_WORD and not name.isdigit())
 
 
 def files_with(folder: str, ids: Sought) -> list[str]:
-    """Files below a folder that hold one of some ids: Parquet by its cells, others by their bytes."""
-    found = []
+    """Files below a folder that hold one of some ids: Parquet by its cells, others by their bytes; all by their names
+    and by the names of files that they quote.
+    """
+    found, base = [], folder.rstrip("/") + "/"
     for entry in walk(folder):
         whole = not entry.path.rsplit("/", 1)[-1].startswith(".")
-        if entry.path.endswith(".parquet") and whole:
-            held = in_table(entry.path, ids)
-        else:
-            held = ids.in_bytes(storage.read_bytes(entry.path))
-        if held:
+        look = in_table if entry.path.endswith(".parquet") and whole else quotes
+        if look(entry.path, ids) or _is_named(entry.path[len(base) :], ids):
             found.append(entry.path)
     return found
+
+
+def _is_named(path: str, ids: Sought) -> bool:
+    """Whether a path inside the output folder has an id in it."""
+    return ids.in_bytes(path.encode()) if path.split("/")[0] in _OWN_NAMES else ids.in_name(path)
+
+
+def quotes(path: str, ids: Sought) -> bool:
+    """Whether a file that is no table holds one of some ids, or if it is JSON quotes the name of a file that does."""
+    data = storage.read_bytes(path)
+    if ids.in_bytes(data):
+        return True
+    if ids.words is None or not path.endswith((".json", ".jsonl")):
+        return False
+    lines = data.splitlines() if path.endswith(".jsonl") else [data]
+    return any(ids.in_name(text) for line in lines for text in _quoted(_parsed(line)))
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None
+
+
+def _quoted(told: Any, quoting: bool = False) -> Iterator[str]:
+    """Texts that stand under a key that quotes."""
+    if isinstance(told, str) and quoting:
+        yield told
+    elif isinstance(told, dict):
+        for key, value in told.items():
+            yield from _quoted(value, key in _QUOTING)
+    elif isinstance(told, list):
+        for value in told:
+            yield from _quoted(value, quoting)
 
 
 def in_table(path: str, ids: Sought) -> bool:
@@ -107,6 +173,8 @@ def _holds(name: str, texts: pa.Array, ids: Sought) -> bool:
     distinct = texts.unique().cast(pa.string())
     if name in _ID_COLUMNS:
         return bool(pc.any(pc.is_in(distinct, value_set=ids.cells)).as_py())
+    if name in _FILE_COLUMNS:
+        return any(ids.in_name(text) for text in distinct.drop_null().to_pylist())
     quoting = distinct.filter(pc.fill_null(pc.match_substring_regex(distinct, r'^[\[{].*"'), False))
     return ids.in_bytes("\n".join(quoting.to_pylist()).encode())
 

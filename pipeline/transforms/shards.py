@@ -19,6 +19,7 @@ from pipeline import storage, tally
 from pipeline.tail.files import path_of
 from pipeline.transforms.ingest import by_place
 from pipeline.transforms.write import bucket_path
+from pipeline.writers.licences import count_licences
 from pipeline.writers.texts import with_texts
 from pipeline.writers.views import VIEWS, count_rows, filtered
 from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, TAIL, Record
@@ -122,11 +123,11 @@ def text_bytes(examples: pa.Table) -> int:
 
 
 def examples_by_kind(examples: pa.Table) -> dict[str, int]:
-    """Rows a split and kind, rows a split and view, and bytes a split, which the number of shards follows from."""
+    """Rows a split and kind, a split and view, and a licence, and bytes a split, for the number of shards."""
     found = examples.select(["split", "kind"]).to_pandas().value_counts().items()
     detail = {f"examples.{split}.{kind}": n for (split, kind), n in found}
     sizes = {f"bytes.{s}": text_bytes(examples.filter(pc.equal(examples["split"], s))) for s in SPLITS}
-    return detail | count_rows(examples) | sizes
+    return detail | count_rows(examples) | count_licences(examples) | sizes
 
 
 @beam.typehints.with_output_types(pa.Table)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from features.hashing import strings
 from features.interpretation import acted_on, list_offsets
 from features.learnable import READS as LEARNABLE
-from features.learnable import excluded, refused
+from features.learnable import excluded, expired, refused
 from features.text import flat, is_true, normalise
 from pipeline.ontology.labels import Ontology
 from pipeline.ontology.named import usable
@@ -139,6 +139,7 @@ def decide(
     outcome = np.select(
         [
             _with_support(refused(turns), support),
+            _with_support(expired(turns), support),
             _with_support(excluded(turns), support),
             _with_support(~free, support),
             strings(words) == "",
@@ -149,6 +150,7 @@ def decide(
         ],
         [
             "no_consent",
+            "expired",
             "excluded",
             "licence",
             "no_words",

@@ -28,13 +28,13 @@ def votes(
     A defective one without an accepted correction votes against what was done (a rejection); if it is an agent's, and
     its user asked again and was served, for that answer over its own (a preference).
     An interpretation that is not `well_formed`, as one with a blank intent, is no label, so it gets no vote.
-    Outcomes of the others, the first that holds: `no_consent`, `excluded`, `licence` (it is under none of
-    `licences`), `no_words` (nothing is left of the utterance without punctuation), `uncertain`, `unknown_label` (what
-    it would vote for or against is no label of the ontology), `outside_split` (a train user's turn after the cut in
-    time, or a test user's before it), `conversation_in_train` (a test user's turn in a conversation in which train
-    users speak too).
+    Outcomes of the others, the first that holds: `no_consent`, `expired` (it was to be deleted by now), `excluded`,
+    `licence` (it is under none of `licences`), `no_words` (nothing is left of the utterance without punctuation),
+    `uncertain`, `unknown_label` (what it would vote for or against is no label of the ontology), `outside_split` (a
+    train user's turn after the cut in time, or a test user's before it), `conversation_in_train` (a test user's turn in
+    a conversation in which train users speak too).
     A correction or preference holds what its supporting turns say or got, so it has no vote either where one of them is
-    without consent, excluded, under another licence, on the other side of the cut or in such a conversation.
+    without consent, expired, excluded, under another licence, on the other side of the cut or in such a conversation.
 
     Parameters
     ----------

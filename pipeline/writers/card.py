@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.gates.quarantine import reason
 from pipeline.tail.made_of import section
-from pipeline.writers.contents import by_domain, left_out, limits
+from pipeline.writers.contents import by_domain, left_out, limits, rights
 from pipeline.writers.trust import how_sure
 from pipeline.writers.views import VIEWS, unwritten
 
@@ -40,6 +40,7 @@ def card(manifest: dict[str, Any]) -> str:
         *_views(manifest["files"], released),
         *by_domain(manifest),
         *left_out(manifest),
+        *rights(manifest),
         *how_sure(manifest),
         *_quarantined(manifest["quarantine"]),
         "## Known limits",

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from pipeline.writers.licences import under
 from pipeline.writers.views import VIEWS
-from schemas import EXAMPLE, Column, Record
+from schemas import DEAD_LETTER, EXAMPLE, LEFT_OUT, Column, Record
 
 NAME: Final = "croissant.json"
 _PARQUET: Final = "application/x-parquet"
@@ -28,6 +29,8 @@ def croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
     files = {path: facts for path, facts in manifest["files"].items() if path.endswith(".parquet")}
     held = {path.split("/")[0] for path in files}
     tables = {**{name: view.record for name, view in VIEWS.items()}, "lineage": EXAMPLE}
+    # What is there beside the views, for people and for proofs.
+    tables |= {"left_out": LEFT_OUT, "dead_letters": DEAD_LETTER}
     window = manifest["window"]
     return {
         "@context": _context(),
@@ -38,6 +41,10 @@ def croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "version": "1.0.0",
         "identifier": manifest["release_id"],
         "temporalCoverage": f"{window['first']}/{window['last']}",
+        "datePublished": _date(manifest),
+        "citeAs": f"Afterword release {manifest['release_id']}, inferred from turns of {window['first']} to "
+        f"{window['last']}",
+        **({"license": named} if (named := under(manifest["counts"]["release"])) else {}),
         "isLiveDataset": False,
         "distribution": [
             *(_file(path, facts) for path, facts in sorted(files.items())),
@@ -45,6 +52,12 @@ def croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "recordSet": [_record_set(name, record) for name, record in tables.items() if name in held],
     }
+
+
+def _date(manifest: Mapping[str, Any]) -> str:
+    """The day that the release is as of: the end of its interval, else its latest turn. No clock: see `croissant`."""
+    interval = manifest.get("interval")
+    return str(interval["end"] if interval else manifest["window"]["last"])[: len("2026-03-01")]
 
 
 def _context() -> dict[str, Any]:

@@ -132,12 +132,17 @@ def count_rows(examples: pa.Table) -> dict[str, int]:
 
 def unwritten(counts: Mapping[str, int]) -> dict[tuple[str, str], int]:
     """Rows by split and view that are not written, as all have the same label."""
+    return {which: true + false for which, (true, false) in by_label(counts).items() if not (true and false)}
+
+
+def by_label(counts: Mapping[str, int]) -> dict[tuple[str, str], tuple[int, int]]:
+    """True and false rows by split and view, of views whose trainer needs both; nothing where there is no row."""
     out = {}
     for name in (name for name, view in VIEWS.items() if view.label is not None):
         for split in SPLITS:
             true, false = (counts.get(f"{_COUNT}.{split}.{name}.{label}", 0) for label in ("true", "false"))
-            if (true or false) and not (true and false):
-                out[split, name] = true + false
+            if true or false:
+                out[split, name] = true, false
     return out
 
 
@@ -156,3 +161,14 @@ def view_rows(counts: Mapping[str, int]) -> dict[str, int]:
     """Rows that each view must have, by the counts of a stage."""
     held = rows_by_split(counts)
     return {name: sum(held[split, name] for split in SPLITS) for name in VIEWS}
+
+
+def lacking(counts: Mapping[str, int]) -> dict[str, list[str]]:
+    """Views without rows by split that lacks them, of views that have rows in another split; by the counts of a stage.
+
+    A split of which no view has rows is not named.
+    """
+    held = rows_by_split(counts)
+    there = [split for split in SPLITS if any(held[split, name] for name in VIEWS)]
+    told = {s: [n for n in VIEWS if not held[s, n] and any(held[o, n] for o in SPLITS)] for s in there}
+    return {split: names for split, names in told.items() if names}

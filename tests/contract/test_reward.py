@@ -146,3 +146,20 @@ def test_filters_leave_out_what_is_too_easy_or_not_sure():
     assert passes(unknown, max_solve_rate=0.1) and not passes(unknown, unknown_rate=False)
     assert passes(min_confidence=0.8, min_support=3) and not passes(min_confidence=0.81) and not passes(min_support=4)
     assert passes(domains=["d"]) and not passes(domains=["e"])
+
+
+def test_labels_are_those_of_train_whatever_is_asked_for(made_up: Path, tmp_path: Path):
+    told = ROWS.labels(made_up)
+    answers = [json.loads(row["answer"]) for row in ROWS.rows(made_up, "train")]
+    lines = told.splitlines()[1:]
+    assert {line.split(" ")[0] for line in lines} == {f"{a['domain'] or ''}/{a['intent']}" for a in answers}
+    assert lines == sorted(set(lines)) and ROWS.labels(made_up / "rl" / "data") == told
+    (tmp_path / "test.jsonl").write_text(json.dumps({"answer": answers[0]}))
+    for path in (tmp_path, tmp_path / "test.jsonl"):
+        with pytest.raises(ValueError, match="those of train"):
+            ROWS.labels(path)
+
+
+def test_an_intent_has_the_slots_of_all_its_answers():
+    told = ROWS.label_text([said("d", "i", b="1"), said("d", "i", a="2", b="3"), said("d", "a"), said(None, "j")])
+    assert told.splitlines()[1:] == ["/j", "d/a", "d/i a, b"]

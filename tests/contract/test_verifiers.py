@@ -136,3 +136,15 @@ def test_filters_and_selection_by_key_work_from_the_command(
     assert trace["task"]["key"].startswith("correction train ")
     assert trace["metrics"] == {"exact": 0.0, "parsed": 0.0}
     assert trace["rewards"]["interpretation_match"]["score"] == 0.0
+
+
+def test_labels_of_train_stand_in_the_system_prompt_where_they_are_asked_for(
+    made_up: Path, environment: Path, stub: ThreadingHTTPServer, tmp_path: Path
+):
+    path = ("--env.taskset.path", str(made_up), "--env.taskset.split", "test", "--env.taskset.labels", "True")
+    evaluate(environment, stub, tmp_path / "out", *path, "-n", "1")
+    row = pq.ParquetFile(next((made_up / "rl" / "data").glob("test-*"))).read().to_pylist()[0]
+    answers = [r["answer"] for p in (made_up / "rl" / "data").glob("train-*") for r in pq.read_table(p).to_pylist()]
+    (system,) = {asked["messages"][0]["content"] for asked in Stub.asked}
+    assert system.startswith(row["prompt"][0]["content"])
+    assert all(f"\n{a['domain'] or ''}/{a['intent']}" in system for a in map(json.loads, answers))

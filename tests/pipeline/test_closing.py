@@ -85,6 +85,15 @@ def test_examples_by_kind_and_what_was_left_out():
     assert told.split() == ["dropped", "7", "turns:", "7", "said", "by", "too", "few", "users"]
 
 
+def test_views_without_rows_in_a_split_are_told():
+    assert "without rows" not in closing_table(RESULT)
+    rows = {"view_rows.train.nlu": 9, "view_rows.train.rl": 9, "view_rows.train.review": 1, "view_rows.test.review": 2}
+    counts = RESULT["counts"] | {"release": RESULT["counts"]["release"] | rows}
+    text = closing_table(RESULT | {"counts": counts})
+    line = next(line for line in text.splitlines() if line.startswith("no test"))
+    assert line.split(maxsplit=3) == ["no", "test", "2", "views without rows in split test: nlu, rl"]
+
+
 def test_a_domain_without_turns_has_no_share():
     result = RESULT | {"domains": {"new": {"defects": 0}}}
     assert "%" not in closing_table(result).split("domain", 1)[1]

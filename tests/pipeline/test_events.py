@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from synthetic import afterword, copy
 
 from pipeline.errors import StageError
 from pipeline.events import Events, EventsOptions, Table, naming
@@ -34,6 +36,50 @@ def test_a_run_and_its_stages_begin_and_end(repaired: Path):
     rows = sum(f["rows"] for p, f in files.items() if p.startswith("nlu/"))
     assert wrote["nlu"]["outputFacets"]["outputStatistics"]["rowCount"] == rows
     assert "text" in {f["name"] for f in wrote["nlu"]["facets"]["schema"]["fields"]}
+
+
+def names(told: list[dict[str, Any]], out: Path) -> list[str]:
+    """Names of data sets inside an output folder, and the whole name of others."""
+    return [d["name"].removeprefix(f"{out.resolve()}/") for d in told]
+
+
+def test_each_stage_names_what_it_reads_and_writes(repaired: Path):
+    held = events(next((repaired / "runs").iterdir()))
+    ended = {e["job"]["name"].rpartition(".")[2]: e for e in held[1:-1] if e["eventType"] == "COMPLETE"}
+    read = {stage: names(e["inputs"], repaired) for stage, e in ended.items()}
+    wrote = {stage: names(e["outputs"], repaired) for stage, e in ended.items()}
+    assert read["ingest"] == names(held[0]["inputs"], repaired) and len(read["ingest"]) == 1
+    assert "stages/ingest/turns" in wrote["ingest"] and wrote["signals"] == ["stages/signals/signals"]
+    assert wrote["train"] == ["stages/train/models.json"] and "stages/train/models.json" in read["label"]
+    assert wrote["label"] == read["curate"][1:] == ["stages/label/judgements", "stages/label/corrections"]
+    assert wrote["curate"][0] == read["release"][0] == "stages/curate/examples"
+    assert wrote["release"] == names(held[-1]["outputs"], repaired)
+    # What a stage reads another one wrote before it: the stages hang together.
+    before: set[str] = set()
+    for stage in STAGES:
+        assert stage == "ingest" or set(read[stage]) <= before
+        before |= set(wrote[stage])
+    starts = [e for e in held if e["eventType"] == "START"]
+    assert all(e["inputs"] and not e["outputs"] for e in starts)
+    turns = next(d for d in ended["signals"]["inputs"] if d["name"].endswith("/turns"))
+    assert "utterance" in {f["name"] for f in turns["facets"]["schema"]["fields"]}
+
+
+def test_a_stage_that_is_run_alone_tells_of_itself(repaired: Path, tmp_path: Path):
+    out = copy(repaired, tmp_path / "out")
+    there = set((out / "runs").iterdir())
+    assert afterword("signals", "--out", out) == 0
+    (run,) = set((out / "runs").iterdir()) - there
+    begun, ended = events(run)
+    assert (begun["eventType"], ended["eventType"]) == ("START", "COMPLETE")
+    assert ended["job"]["name"] == "afterword.signals" and "parent" not in ended["run"]["facets"]
+    assert names(ended["inputs"], out) == ["stages/ingest/turns"]
+    assert names(ended["outputs"], out) == ["stages/signals/signals"]
+    there.add(run)
+    shutil.rmtree(out / "stages" / "label")
+    assert afterword("curate", "--out", out) == 7
+    (run,) = set((out / "runs").iterdir()) - there
+    assert [e["eventType"] for e in events(run)] == ["START", "FAIL"]
 
 
 def test_a_failure_says_what_failed(tmp_path: Path):

@@ -73,6 +73,11 @@ def test_a_flipped_byte_names_its_file(release: Path):
     refused(release, r"nlu/data/train-00000-of-00001\.parquet: \d+ bytes with SHA-256")
 
 
+def test_licences_that_are_counted_otherwise_are_told(release: Path):
+    edit(release, lambda m: m["counts"]["release"].update({"of_licence.MIT": 1}))
+    refused(release, "lineage: licences .*without_licence.*, the counts say .*of_licence.MIT")
+
+
 def test_a_missing_file_is_named(release: Path):
     (release / "README.md").unlink()
     refused(release, r"README\.md: listed in the manifest, but missing")

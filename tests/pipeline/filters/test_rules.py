@@ -9,7 +9,7 @@ from build import START, interpretation, turns
 
 from pipeline.errors import ConfigError
 from pipeline.filters.excluded import hasty, holds, with_excluded
-from pipeline.filters.rules import Rule, read_filters, read_incidents
+from pipeline.filters.rules import Rule, own_rules, read_filters, read_incidents
 from schemas import TURN
 
 
@@ -130,7 +130,7 @@ def test_the_first_rule_that_holds_names_the_turn(tmp_path: Path):
         ("[[filters]]\n", "unknown key 'filters'; there are: filter"),
         ("filter = 3\n", "filter: a list of tables is wanted"),
         ('[[filter]]\nusers = ["a"]\n', r"filters.file filters.toml \[\[filter\]\] 1 name: up to 64"),
-        ('[[filter]]\nname = "opt_out"\nusers = ["a"]\n', "not opt_out"),
+        ('[[filter]]\nname = "opt_out"\nusers = ["a"]\n', "none of opt_out, no_consent, expired; found .opt_out"),
         ('[[filter]]\nname = "a b"\nusers = ["a"]\n', "letters, digits"),
         ('[[filter]]\nname = "a"\nwhy = "b"\n', r"\[\[filter\]\] 1: a holds of every turn; give one of from, to"),
         ('[[filter]]\nname = "a"\nuser = ["a"]\n', "unknown key 'user'; there are: name, why"),
@@ -154,6 +154,24 @@ def test_the_first_rule_that_holds_names_the_turn(tmp_path: Path):
 def test_a_rule_that_cannot_be_right_says_which(tmp_path: Path, text: str, says: str):
     with pytest.raises(ConfigError, match=says):
         filters(tmp_path, text)
+
+
+def test_a_turn_expires_at_the_end_of_the_interval_and_without_one_none_does():
+    end = START + timedelta(hours=1)
+    times = [None, START, end, end + timedelta(microseconds=1)]
+    table = turns(*({"expires": time} for time in times))
+    rules = own_rules(False, end)
+    assert with_excluded(table, rules)["excluded"].to_pylist() == [None, "expired", "expired", None]
+    assert own_rules(False, None) == []
+
+
+def test_where_consent_is_asked_for_nothing_but_a_yes_is_one(tmp_path: Path):
+    of_file = filters(tmp_path, '[[filter]]\nname = "a"\nchannels = ["x"]\n')
+    table = turns(*({"consent": c, "channel": "x", "expires": START} for c in (True, False, None)))
+    marked = with_excluded(table, [*own_rules(True, None), *of_file])
+    assert marked["excluded"].to_pylist() == ["a", "no_consent", "no_consent"]
+    marked = with_excluded(table, [*own_rules(True, START), *of_file])
+    assert marked["excluded"].to_pylist() == ["expired", "no_consent", "no_consent"]
 
 
 def test_an_incident_is_not_about_users(tmp_path: Path):

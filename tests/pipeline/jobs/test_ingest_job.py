@@ -223,3 +223,24 @@ def test_parquet_counts_for_its_rows_however_small_it_is_stored(tmp_path: Path):
     assert stored_bytes(str(path), path.stat().st_size) * 8 == 200_000 * 1024
     (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
     assert stored_bytes(str(tmp_path / "b.parquet"), 16) == 16
+
+
+def test_consent_that_is_asked_for_and_turns_that_expire_are_counted(tmp_path: Path):
+    rows = [{"consent": True}, {"consent": False}, {}, {"consent": True, "expires": "2026-03-02T02:00:00+02:00"}]
+    told = [record(turn_id=str(k), user_id=f"u{k}", **row) for k, row in enumerate(rows)]
+    folder = write(tmp_path / "in", a_jsonl=lines(*told))
+    days = ("release.interval_start=2026-03-01T00:00:00Z", "release.interval_end=2026-03-02T00:00:00Z")
+    for k, (options, wanted) in enumerate(
+        [
+            ((), {}),
+            (days, {"3": "expired"}),
+            (("filters.require_consent=true",), {"1": "no_consent", "2": "no_consent"}),
+            ((*days, "filters.require_consent=true"), {"1": "no_consent", "2": "no_consent", "3": "expired"}),
+        ]
+    ):
+        turns, outcomes, said = run(folder, tmp_path / str(k), *options)
+        assert {r["turn_id"]: r["excluded"] for r in turns if r["excluded"]} == wanted
+        counted = {name: n for name, n in outcomes.items() if name.startswith("excluded.")}
+        assert counted == {f"excluded.{name}": list(wanted.values()).count(name) for name in set(wanted.values())}
+        assert outcomes["kept"] == 4
+        assert ("1 turn(s) are kept out of learning by expired" in said) == ("3" in wanted)

@@ -152,6 +152,12 @@ def test_a_pinned_release_is_not_taken_away_unasked(held: Path, tmp_path: Path, 
     assert forget(out) == 2
     assert "pinned releases hold the user: old" in capsys.readouterr().err
     assert tree(out) == before
+    assert forget(out, "--dry-run") == 0
+    told = capsys.readouterr().out
+    assert "pinned       old: " in told and "would be removed" in told and "nothing was changed" in told
+    assert {n: d for n, d in tree(out).items() if not n.endswith(".lock")} == {
+        n: d for n, d in before.items() if not n.endswith(".lock")
+    }
     assert forget(out, "--force") == 0
     assert (out / "pins" / "trainer").read_text().strip() == current(out)
     assert not (out / "pins" / "old").exists() and traces(out) == {}

@@ -13,6 +13,7 @@ from leaver import current, manifest
 from synthetic import SETTINGS, afterword, copy, tree
 
 from pipeline import manifest as manifests
+from pipeline import storage
 from pipeline.errors import ConfigError
 from pipeline.filters.tombstones import tombstone_files
 from pipeline.lifecycle import listing
@@ -197,3 +198,109 @@ def test_an_output_folder_that_is_not_there_is_not_made(tmp_path: Path):
     for command in (("gc", "--delete"), ("forget", "--user", "u"), ("pin",), ("rollback",), ("diff", "a", "b")):
         assert afterword(*command, "--out", tmp_path / "none") == 2
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("user", ["alice.smith@example.com", "anna"])
+def test_an_input_that_is_named_after_a_forgotten_user_is_found_in_the_manifest(
+    two: Path, tmp_path: Path, capsys: Any, user: str
+):
+    out = copy(two, tmp_path / "out")
+    assert afterword("forget", "--out", out, "--user", user) == 0
+    path = out / "releases" / current(out) / manifests.NAME
+    told = json.loads(path.read_text())
+    told["identity"]["inputs"][0]["uri"] = f"logs/{user}.jsonl"
+    path.write_text(json.dumps(told))
+    assert afterword("forget", "--out", out, "--user", user) == 4
+    assert f"{current(out)}/{manifests.NAME}" in capsys.readouterr().err
+
+
+def test_what_has_no_option_of_a_release_is_not_told_by_one(two: Path, capsys: Any):
+    for command, told in ((("diff", "a", "CURRENT"), "release a:"), (("rollback", "--to", "ffff"), "--to ffff:")):
+        assert afterword(*command, "--out", two) == 2
+        text = capsys.readouterr().err
+        assert told in text and "--release" not in text and current(two)[:12] in text
+
+
+@pytest.fixture(scope="module")
+def plain(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two releases of runs without an interval, so that none has a parent. Copy it before changing it."""
+    out = copy(released, tmp_path_factory.mktemp("plain") / "out")
+    options = ("--set", "release.shard_bytes=100000")
+    assert afterword("run", "--from", "release", *SETTINGS[2:], *options, "--out", out) == 0
+    return out
+
+
+def test_rollback_without_intervals_goes_to_what_was_current_before(plain: Path, released: Path, tmp_path: Path):
+    out = copy(plain, tmp_path / "out")
+    assert parent(out) == "None" and current(out) != current(released)
+    assert afterword("rollback", "--out", out) == 0
+    assert current(out) == current(released)
+
+
+def test_where_nothing_was_current_before_the_releases_and_the_command_are_told(
+    plain: Path, released: Path, tmp_path: Path, capsys: Any
+):
+    out = copy(plain, tmp_path / "out")
+    second, first = current(plain), current(released)
+    assert afterword("rollback", "--out", out, "--to", first) == 0
+    assert afterword("rollback", "--out", out) == 7
+    told = capsys.readouterr().err
+    assert "no other was current before it" in told and f"There are: {second[:12]} of the run that ended 20" in told
+    assert f"afterword rollback --out {out} --to {second[:12]}" in told
+    shutil.rmtree(out / "runs")
+    shutil.rmtree(out / "stages")
+    (out / "CURRENT").write_text(second)
+    assert afterword("rollback", "--out", out) == 7
+    assert f"--to {first[:12]}" in capsys.readouterr().err
+
+
+def test_what_was_current_before_is_not_cleared_away(plain: Path, released: Path, tmp_path: Path, capsys: Any):
+    out = copy(plain, tmp_path / "out")
+    told = collected(out, capsys, "--older-than", "0h")
+    assert told["kept"] == {current(plain): ["CURRENT"], current(released): ["was CURRENT before"]}
+
+
+def of_other_code(out: Path, release_id: str) -> Path:
+    """A copy of a release as another code would have written it: the schema of one record is another."""
+    folder = out / "releases" / release_id
+    told = json.loads((folder / manifests.NAME).read_text())
+    told["identity"]["code"] = "0.0.9+abcdef"
+    for path, facts in told["files"].items():
+        if path.startswith("nlu/"):
+            facts["schema"] = "0" * 64
+    told["release_id"] = manifests.release_id(told["identity"])
+    other = copy(folder, out / "releases" / told["release_id"])
+    (other / manifests.NAME).write_bytes(storage.readable_json(told))
+    return other
+
+
+def test_rollback_to_a_release_of_other_code_proves_what_can_be_and_says_the_rest(
+    two: Path, tmp_path: Path, capsys: Any
+):
+    out = copy(two, tmp_path / "out")
+    other = of_other_code(out, parent(out))
+    assert afterword("verify", other) == 5
+    assert "verify with the code that wrote it: 0.0.9+abcdef" in capsys.readouterr().err
+    assert afterword("rollback", "--out", out, "--to", other.name) == 0
+    told = capsys.readouterr().out
+    assert "was left out, as the release is of code 0.0.9+abcdef, and of nlu this code" in told
+    assert "files have the sizes and hashes of the manifest" in told and "rows are there" in told
+    assert current(out) == other.name
+
+
+@pytest.mark.parametrize("spoil", ["byte", "extra", "counts", "rows"])
+def test_rollback_refuses_a_damaged_release_of_other_code(two: Path, tmp_path: Path, spoil: str):
+    out = copy(two, tmp_path / "out")
+    other = of_other_code(out, parent(out))
+    told = json.loads((other / manifests.NAME).read_text())
+    if spoil == "byte":
+        (other / "README.md").write_text("other")
+    elif spoil == "extra":
+        (other / "nlu" / "more").write_text("x")
+    elif spoil == "counts":
+        told["closing"]["curate"]["kept"] += 1
+    else:
+        next(facts for path, facts in told["files"].items() if path.startswith("nlu/"))["rows"] += 1
+    (other / manifests.NAME).write_bytes(storage.readable_json(told))
+    assert afterword("rollback", "--out", out, "--to", other.name) == 5
+    assert current(out) == current(two)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,26 @@ def test_a_tail_that_is_not_what_the_manifest_says_is_found(row: Path, change: A
     change(manifest)
     with pytest.raises(VerifyError, match=words):
         prove_tail(manifest, read, pa.array([], pa.string()))
+
+
+def test_a_release_that_is_handed_on_without_its_tail_is_proved_and_says_so(
+    row: Path, logs: list[Path], released: Path, tmp_path: Path, capsys: Any
+):
+    out = copy(row, tmp_path / "out")
+    first = manifests(out)[0]
+    folder = out / "releases" / first["release_id"]
+    shutil.rmtree(folder / "tail_gold")
+    # Labels without their turns are no hand-over.
+    assert afterword("verify", folder) == 5 and "missing" in capsys.readouterr().err
+    shutil.rmtree(folder / "tail")
+    assert afterword("verify", folder) == 0
+    assert capsys.readouterr().out.count("the tail was withheld") == 2
+    with pytest.raises(VerifyError, match="missing"):
+        verify(str(folder))
+    # Nothing can be taken over from it.
+    assert run(logs[1], 1, out, released) == 5
+    told = capsys.readouterr().err
+    assert first["release_id"] in told and "tail" in told
 
 
 def test_explain_says_that_a_turn_waits_for_the_next_run(row: Path, capsys: Any):

@@ -398,6 +398,9 @@ def test_an_accepted_correction_votes_even_where_the_turn_is_unsure():
     ("fields", "outcome"),
     [
         ({"consent": False}, "no_consent"),
+        ({"excluded": "no_consent"}, "no_consent"),
+        ({"excluded": "expired"}, "expired"),
+        ({"excluded": "probe"}, "excluded"),
         ({"utterance": "?!"}, "no_words"),
         ({"executed": None}, "uncertain"),
         ({"nbest": []}, "uncertain"),
@@ -444,6 +447,10 @@ def supported(*later: dict[str, Any], by: list[str], first: dict[str, Any] | Non
 def test_a_correction_that_a_turn_without_consent_supports_casts_no_vote(by: list[str]):
     assert supported({"consent": False}, {"consent": True}, by=by) == ["no_consent", "no_consent", "vote"]
     assert supported({"consent": None}, {}, by=by) == ["vote"] * 3
+
+
+def test_a_correction_that_a_turn_supports_which_was_to_be_deleted_casts_no_vote():
+    assert supported({"excluded": "expired"}, {}, by=["t001"]) == ["expired", "expired", "vote"]
 
 
 def test_turns_that_do_not_support_a_correction_do_not_bar_it():

@@ -87,6 +87,46 @@ def test_limits_follow_from_the_data():
     assert "There is no test split" not in text and "No defect is certified" not in text
 
 
+def released(**rows: int) -> dict[str, Any]:
+    """Counts of a release whose views have these rows, named `<split>_<view>`, or `<split>_<view>_<label>`."""
+    held = {f"view_rows.{name.replace('_', '.')}": n for name, n in rows.items()}
+    return manifest()["counts"] | {"release": {"examples.train.correction": 7, "examples.test.rejection": 2} | held}
+
+
+def test_a_view_without_rows_in_a_split_is_named():
+    counts = released(train_nlu=7, train_rl=7, train_review=1, test_review=2, test_preference=1)
+    text = card(manifest(counts=counts))
+    assert "- Nothing to measure on: `nlu`, `rl` have no rows in split test." in text
+    assert "- Nothing to learn from: `preference` has no rows in split train." in text
+    whole = card(manifest(counts=released(train_nlu=7, test_nlu=1)))
+    assert "Nothing to" not in whole and "Nothing to" not in card(manifest(counts=released(train_nlu=7)))
+
+
+def test_a_split_that_is_not_written_for_its_one_label_is_none():
+    counts = released(train_kto_true=3, train_kto_false=4, test_kto_false=2, test_review=2, train_review=4)
+    text = card(manifest(counts=counts))
+    assert "- Nothing to measure on: `kto` has no rows in split test." in text
+    assert "The 2 rows of `kto` in split test all have the same label" in text
+
+
+def test_labels_of_kto_that_are_far_from_even_are_told_with_their_counts():
+    text = card(manifest(counts=released(train_kto_true=12, train_kto_false=1750)))
+    assert "`kto` has 12 desirable rows (`label` true) and 1,750 undesirable ones in split train, 1 to 145.8" in text
+    assert "desirable rows" not in card(manifest(counts=released(train_kto_true=12, train_kto_false=30)))
+
+
+def test_licences_and_redaction_are_told():
+    assert "## Licences" not in card(manifest())
+    rights = {"of_licence.CC0-1.0": 1200, "of_licence.CC-BY-4.0": 5, "without_licence": 3}
+    counts = manifest()["counts"] | {"release": {"kept": 7} | rights}
+    counts["ingest"] = {"redacted.PHONE_NUMBER": 3, "redacted.EMAIL_ADDRESS": 1200, "redacted.turns": 900}
+    told = card(manifest(counts=counts)).partition("## Licences and redaction")[2].partition("##")[0]
+    assert "| CC-BY-4.0 | 5 |\n| CC0-1.0 | 1,200 |\n| none stated | 3 |" in told
+    assert "Redacted, in 900 turns of the log: EMAIL_ADDRESS 1,200, PHONE_NUMBER 3." in told
+    off = {"config": manifest()["identity"]["config"] | {"privacy": {"redact": False}}}
+    assert "Nothing was redacted: `privacy.redact` was off." in card(manifest(identity=off))
+
+
 def test_what_is_estimated_is_never_called_certified():
     assert card(manifest()).count("no threshold is certified") == 2
     sure = THRESHOLD | {"certified_at": 0.8, "precision": 0.97, "labels": 40, "low": 0.91}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+LABELS = "These labels are known, a line each: domain/intent, then the names of its slots."
 
 
 def rows(path: Path, split: str) -> Iterator[dict[str, Any]]:
@@ -42,3 +44,31 @@ def wanted(row: dict[str, Any], config: Any) -> bool:
     fits = config.unknown_rate if rate is None else config.min_solve_rate <= rate <= config.max_solve_rate
     sure = row["confidence"] >= config.min_confidence and row["support"] >= config.min_support
     return fits and sure and (not config.domains or row["domain"] in config.domains)
+
+
+def labels(path: Path) -> str:
+    """The labels of train as text, whatever split the tasks are of: what only test has is not given away.
+
+    Raises
+    ------
+    ValueError
+        If the path is one file, or has no train, so that nothing tells which labels are those of train.
+    """
+    try:
+        named = not path.is_file() and files(path, "train")
+    except FileNotFoundError:
+        named = False
+    if not named:
+        raise ValueError(f"{path}: the labels listed are those of train; give a release, or its rl/data, with train")
+    return label_text(row["answer"] for row in rows(path, "train"))
+
+
+def label_text(answers: Iterable[str]) -> str:
+    """The labels of some answers, sorted, one a line; slots of an intent are those of any of its answers."""
+    slots: dict[tuple[str, str], set[str]] = {}
+    for answer in answers:
+        told = json.loads(answer)
+        label = told.get("domain") or "", told.get("intent") or ""
+        slots.setdefault(label, set()).update(slot["name"] for slot in told.get("slots") or [])
+    lines = [f"{'/'.join(label)} {', '.join(sorted(names))}".rstrip() for label, names in sorted(slots.items())]
+    return "\n".join([LABELS, *lines])

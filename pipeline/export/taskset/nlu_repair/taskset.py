@@ -10,7 +10,7 @@ import verifiers.v1 as vf
 from pydantic import Field
 
 from nlu_repair.reward import parse, score
-from nlu_repair.rows import rows, wanted
+from nlu_repair.rows import labels, rows, wanted
 
 
 class RepairData(vf.TaskData):
@@ -73,6 +73,8 @@ class NluRepairConfig(vf.TasksetConfig):
     """Least number of distinct users behind it."""
     domains: list[str] = Field(default_factory=list)
     """Only these domains; empty = all."""
+    labels: bool = False
+    """Whether the system prompt lists the domains, intents and slots that train has. False = the row's own prompt."""
 
 
 class NluRepairTaskset(vf.Taskset[RepairTask, NluRepairConfig]):
@@ -89,15 +91,17 @@ class NluRepairTaskset(vf.Taskset[RepairTask, NluRepairConfig]):
         if self.config.path is None:
             raise ValueError("give --env.taskset.path: a release, its rl/data, or a file")
         seen: set[str] = set()
+        known = labels(self.config.path) if self.config.labels else None
         for row in rows(self.config.path, self.config.split):
             if row["key"] in seen:
                 raise ValueError(f"{self.config.path}: key {row['key']} stands twice")
             seen.add(row["key"])
             if wanted(row, self.config):
-                yield RepairTask(_data(row), self.config.task)
+                yield RepairTask(_data(row, known), self.config.task)
 
 
-def _data(row: dict[str, Any]) -> RepairData:
+def _data(row: dict[str, Any], known: str | None) -> RepairData:
     said = {message["role"]: message["content"] for message in row["prompt"]}
     own = {name: row[name] for name in ("answer", "domain", "locale", "kind", "support", "confidence", "solve_rate")}
-    return RepairData(id=row["key"], prompt=said["user"], system_prompt=said.get("system"), **own)
+    system = "\n\n".join(text for text in (said.get("system"), known) if text) or None
+    return RepairData(id=row["key"], prompt=said["user"], system_prompt=system, **own)
