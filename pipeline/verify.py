@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,61 +10,23 @@ import pyarrow.compute as pc
 
 from pipeline import manifest as manifests
 from pipeline import storage
+from pipeline.curation.answer_proof import prove_answers
 from pipeline.curation.evidence import prove_evidence
 from pipeline.curation.proof import prove_left_out, prove_split
 from pipeline.documents import GATES, documents
-from pipeline.errors import GateError, VerifyError
+from pipeline.errors import VerifyError
 from pipeline.export.package import left_by_use
 from pipeline.gates.proof import prove_gates, prove_quarantine
+from pipeline.release_files import RECORDS, ReleaseFiles
 from pipeline.tail.files import files_of
 from pipeline.tail.made_of import made_of
 from pipeline.tail.proof import prove_tail
-from pipeline.thresholds import highest, lowest, of_domain
 from pipeline.version import code_version
 from pipeline.writers.licences import LICENCE, NO_LICENCE, count_licences
+from pipeline.writers.proof import prove_views
 from pipeline.writers.sampled import sampled_rows
-from pipeline.writers.texts import with_texts
-from pipeline.writers.views import VIEWS, count_rows, unwritten, view_rows
-from schemas import DEAD_LETTER, EXAMPLE, GOLD, LABEL_KINDS, LEAST_USERS, LEFT_OUT, TAIL, LeftOutReason, Record
-
-# Of every table that a release may hold.
-RECORDS: Final[dict[str, Record]] = {
-    **{name: view.record for name, view in VIEWS.items()},
-    "lineage": EXAMPLE,
-    "left_out": LEFT_OUT,
-    "dead_letters": DEAD_LETTER,
-    "tail": TAIL,
-    "tail_gold": GOLD,
-}
-# Probabilities are rounded to six places, and so is their mean.
-_ROUNDING: Final = 1e-6
-# Shards that are proved at once; each is held whole, with its views.
-_THREADS: Final = 2
-
-
-@dataclass
-class Release:
-    """A release, with the tables that several proofs look at: each is read once."""
-
-    folder: str
-    manifest: dict[str, Any]
-    # Files of the tail that are not looked for, as the release was handed on without any of them.
-    withheld: frozenset[str] = frozenset()
-
-    @cached_property
-    def lineage(self) -> pa.Table:
-        """All EXAMPLE rows."""
-        return _view(self.folder, self.manifest, "lineage", EXAMPLE)
-
-    @cached_property
-    def left_out(self) -> pa.Table:
-        """All LEFT_OUT rows."""
-        return _view(self.folder, self.manifest, "left_out", LEFT_OUT)
-
-    def let_go(self) -> None:
-        """Hold no table any more."""
-        for name in ("lineage", "left_out"):
-            self.__dict__.pop(name, None)
+from pipeline.writers.views import view_rows
+from schemas import EXAMPLE, LeftOutReason
 
 
 def verify(folder: str, without_tail: bool = False) -> list[str]:
@@ -91,7 +49,7 @@ def verify(folder: str, without_tail: bool = False) -> list[str]:
     VerifyError
         At the first claim that does not hold; the message says which file and what was found.
     """
-    release = Release(folder, manifests.read(folder))
+    release = ReleaseFiles(folder, manifests.read(folder))
     if without_tail:
         release.withheld = _withheld(release)
     return _prove(release, PROOFS)
@@ -103,11 +61,11 @@ def verify_kept(folder: str) -> list[str]:
     A release whose records are those of this code is proved as by `verify`. Of one of other code whose records differ
     what its tables hold is not looked at, as this code would read it otherwise, and the last line says so.
     """
-    release = Release(folder, manifests.read(folder))
+    release = ReleaseFiles(folder, manifests.read(folder))
     return _prove(release, OTHER_CODE if _is_of_other_code(release.manifest) else PROOFS)
 
 
-def _prove(release: Release, proofs: tuple[Callable[[Release], str], ...]) -> list[str]:
+def _prove(release: ReleaseFiles, proofs: tuple[Callable[[ReleaseFiles], str], ...]) -> list[str]:
     try:
         return [prove(release) for prove in proofs]
     except (KeyError, TypeError, AttributeError) as error:
@@ -115,7 +73,7 @@ def _prove(release: Release, proofs: tuple[Callable[[Release], str], ...]) -> li
         raise VerifyError(f"{release.folder}: the manifest is not of this format ({told})") from error
 
 
-def _withheld(release: Release) -> frozenset[str]:
+def _withheld(release: ReleaseFiles) -> frozenset[str]:
     """The files of the tail, where none of them is there."""
     tail = files_of(release.manifest)
     there = any(storage.exists(storage.join(release.folder, path)) for path in tail)
@@ -133,7 +91,7 @@ def _other_schemas(manifest: dict[str, Any]) -> list[str]:
     return sorted(name for name, schema in held.items() if name not in RECORDS or RECORDS[name].digest != schema)
 
 
-def _identity(release: Release) -> str:
+def _identity(release: ReleaseFiles) -> str:
     folder, manifest = release.folder, release.manifest
     found = manifests.release_id(manifest["identity"])
     if found != manifest["release_id"]:
@@ -148,7 +106,7 @@ def _identity(release: Release) -> str:
     return "release id follows from inputs, configuration, code, parent and models"
 
 
-def _files(release: Release) -> str:
+def _files(release: ReleaseFiles) -> str:
     """Every listed file has its size and hash, and there is no other but what the use of `taskset/` leaves there."""
     folder, manifest = release.folder, release.manifest
     for path, facts in manifest["files"].items():
@@ -173,7 +131,7 @@ def _files(release: Release) -> str:
     return f"{told}; the tail was withheld ({len(release.withheld)} files)" if release.withheld else told
 
 
-def _documents(release: Release) -> str:
+def _documents(release: ReleaseFiles) -> str:
     """Card, Croissant and gates say what the manifest says."""
     folder, manifest = release.folder, release.manifest
     written, here = manifest["identity"]["code"], code_version()
@@ -189,9 +147,9 @@ def _documents(release: Release) -> str:
     return f"{', '.join(name for name in sorted(made) if '/' not in name)} say what the manifest says{other}"
 
 
-def _tables(release: Release) -> str:
+def _tables(release: ReleaseFiles) -> str:
     """Every table has its rows and its record's schema, and none is empty."""
-    folder, manifest = release.folder, release.manifest
+    manifest = release.manifest
     rows = 0
     for path, facts in manifest["files"].items():
         if not path.endswith(".parquet") or path in release.withheld:
@@ -204,7 +162,7 @@ def _tables(release: Release) -> str:
                 f"{path}: schema {facts['schema'][:12]}, this code's {record.name} is {record.digest[:12]}; "
                 f"verify with the code that wrote it: {manifest['identity']['code']}"
             )
-        table = _read(folder, path, record)
+        table = release.read(path, record)
         if "split" in record.names and set(table["split"].to_pylist()) != {path.rsplit("/", 1)[-1].split("-")[0]}:
             raise VerifyError(f"{path}: holds rows of another split than its name says")
         if table.num_rows != facts["rows"] or not table.num_rows:
@@ -213,7 +171,7 @@ def _tables(release: Release) -> str:
     return f"{rows:,} rows have the schemas of their records"
 
 
-def _closing(release: Release) -> str:
+def _closing(release: ReleaseFiles) -> str:
     """Each stage's counts close."""
     manifest = release.manifest
     for stage, closing in manifest["closing"].items():
@@ -226,7 +184,7 @@ def _closing(release: Release) -> str:
     return f"the counts of {len(manifest['closing'])} stages close"
 
 
-def _counts(release: Release) -> str:
+def _counts(release: ReleaseFiles) -> str:
     """Each stage's counts close, and hand on to the next."""
     manifest, closed = release.manifest, _closing(release)
     kept = manifest["closing"]["ingest"].get("kept", 0)
@@ -249,7 +207,7 @@ def _counts(release: Release) -> str:
     return closed
 
 
-def _gates(release: Release) -> str:
+def _gates(release: ReleaseFiles) -> str:
     """Every gate ran and held; what quarantine leaves out is not there."""
     folder, manifest = release.folder, release.manifest
     files = [{"path": path, **facts} for path, facts in manifest["files"].items()]
@@ -261,18 +219,11 @@ def _gates(release: Release) -> str:
     return proof
 
 
-def _examples(release: Release) -> str:
+def _examples(release: ReleaseFiles) -> str:
     """Lineage: unique ids, support is met, what is said follows from what stands behind, no turn is in two splits."""
     manifest, lineage = release.manifest, release.lineage
     if pc.count_distinct(lineage["example_id"]).as_py() != lineage.num_rows:
         raise VerifyError("lineage: an example id occurs twice")
-    options = manifest["identity"]["config"]["curate"]
-    low = [e for e in lineage.select(["example_id", "kind", "support", "agreement"]).to_pylist() if _is_low(e, options)]
-    if low:
-        raise VerifyError(
-            f"lineage: {low[0]['example_id']} has support {low[0]['support']} and agreement "
-            f"{low[0]['agreement']}, under the minimum"
-        )
     prove_evidence(manifest, lineage)
     told = {k: n for k, n in manifest["counts"]["release"].items() if k.startswith((LICENCE, NO_LICENCE)) and n}
     # Releases of code that did not count them say nothing.
@@ -297,34 +248,26 @@ def _turn_in_two_splits(lineage: pa.Table) -> str | None:
     return pc.min(two).as_py() if len(two) else None
 
 
-def _is_low(example: dict[str, Any], options: dict[str, Any]) -> bool:
-    """Whether an example has less support or agreement than was wished."""
-    low = example["support"] < options[LEAST_USERS[example["kind"]]]
-    if example["kind"] not in LABEL_KINDS:
-        return bool(low)
-    return bool(low or not (example["agreement"] or 0) >= options["min_agreement"])
-
-
-def _split(release: Release) -> str:
+def _split(release: ReleaseFiles) -> str:
     """The two sides of the split have no user and no near-duplicate in common."""
     return prove_split(release.manifest, release.lineage)
 
 
-def _left_out(release: Release) -> str:
+def _left_out(release: ReleaseFiles) -> str:
     """What curate left out is listed."""
     return prove_left_out(release.manifest, release.left_out, release.lineage)
 
 
-def _tail(release: Release) -> str:
+def _tail(release: ReleaseFiles) -> str:
     """What is handed to the next run is what the configuration says."""
     if release.withheld:
         return _tail_withheld(release.manifest)
-    folder, carried = release.folder, release.manifest["quarantine"]["carried_from"]
+    carried = release.manifest["quarantine"]["carried_from"]
     behind = pa.array([], pa.string())
     if carried is None:
         # Examples that were carried over from the parent may be of sessions that a late event has opened again.
         behind = pc.struct_field(release.lineage["provenance"], "turn_ids").combine_chunks().flatten()
-    return prove_tail(release.manifest, lambda path: _read(folder, path, RECORDS[path.split("/")[0]]), behind)
+    return prove_tail(release.manifest, lambda path: release.read(path, RECORDS[path.split("/")[0]]), behind)
 
 
 def _tail_withheld(manifest: dict[str, Any]) -> str:
@@ -334,7 +277,7 @@ def _tail_withheld(manifest: dict[str, Any]) -> str:
     return "the tail was withheld: what is handed to the next run is not here, and was not looked at"
 
 
-def _rows(release: Release) -> str:
+def _rows(release: ReleaseFiles) -> str:
     """Every table has its rows."""
     rows = 0
     for path, facts in release.manifest["files"].items():
@@ -350,7 +293,7 @@ def _rows(release: Release) -> str:
     return f"{rows:,} rows are there"
 
 
-def _unproved(release: Release) -> str:
+def _unproved(release: ReleaseFiles) -> str:
     """What is not looked at of a release of other code."""
     code, names = release.manifest["identity"]["code"], ", ".join(_other_schemas(release.manifest))
     return (
@@ -359,107 +302,12 @@ def _unproved(release: Release) -> str:
     )
 
 
-def _answers(release: Release) -> str:
+def _answers(release: ReleaseFiles) -> str:
     """No answer is learned from a turn that may be defective, nothing else is rejected, and contexts are in bounds."""
-    manifest, lineage = release.manifest, release.lineage
-    thresholds, options = manifest["thresholds"]["defect"], manifest["identity"]["config"]["curate"]
-    most = min(options["confirm_below"], highest(thresholds)) + _ROUNDING
-    least = lowest(thresholds) - _ROUNDING
-    answers = 0
-    for example in lineage.select(["example_id", "kind", "confidence", "context"]).to_pylist():
-        name, context = example["example_id"], example["context"]
-        if example["kind"] in LABEL_KINDS and context is not None:
-            raise VerifyError(f"lineage: {name} is a {example['kind']} and has a context")
-        if example["kind"] == "rejection" and not example["confidence"] >= least:
-            raise VerifyError(
-                f"lineage: rejection {name} has p(defect) {example['confidence']:.6f}, "
-                f"under every threshold ({least:.6f})"
-            )
-        fault = _context_fault(context or [], thresholds, options)
-        if fault:
-            raise VerifyError(f"lineage: in the context of {name} {fault}")
-        if example["kind"] not in ("answer", "preference"):
-            continue
-        answers += 1
-        if not 1.0 - example["confidence"] <= most:
-            raise VerifyError(
-                f"lineage: {example['kind']} {name} has p(defect) {1.0 - example['confidence']:.6f}, over {most:.6f}"
-            )
-    return (
-        f"{answers:,} answers have p(defect) <= {most:.2f}, and no turn before one is defective or over "
-        f"{options['context_below']:.2f}; at most {options['context_turns']:,} turns and "
-        f"{options['context_chars']:,} characters stand before one"
-    )
+    return prove_answers(release.manifest, release.lineage)
 
 
-def _context_fault(context: list[dict[str, Any]], thresholds: dict[str, Any], options: dict[str, Any]) -> str | None:
-    """What of a context is not as the options say; None if nothing is."""
-    bad = next((t for t in context if not t["p_defect"] < of_domain(thresholds, t["domain"])["value"]), None)
-    if bad:
-        threshold = of_domain(thresholds, bad["domain"])["value"]
-        return f"turn {bad['turn_id']} has p(defect) {bad['p_defect']}; from {threshold} on a turn is defective"
-    bad = next((t for t in context if not t["p_defect"] <= options["context_below"]), None)
-    if bad:
-        most = options["context_below"]
-        return f"turn {bad['turn_id']} has p(defect) {bad['p_defect']}, over curate.context_below {most}"
-    chars = sum(len(t["utterance"]) + len(t["response"]) for t in context)
-    for name, found in (("context_turns", len(context)), ("context_chars", chars)):
-        if found > options[name]:
-            return f"are {found:,} {name.partition('_')[2]}, over curate.{name} {options[name]:,}"
-    return None
-
-
-def prove_views(release: Release) -> str:
-    """Every view follows from the lineage, shard by shard: no more than a shard and the smaller views are held."""
-    folder, manifest = release.folder, release.manifest
-    release.let_go()
-    shards = [path for path in manifest["files"] if path.startswith("lineage/data/")]
-    left = set(unwritten(manifest["counts"]["release"]))
-    with ThreadPoolExecutor(_THREADS) as threads:
-        proved = list(threads.map(lambda path: _shard_views(folder, manifest, path, left), shards))
-    counts = sum((Counter(counted) for counted, _ in proved), Counter())
-    told = {k: n for k, n in manifest["counts"]["release"].items() if k.startswith("view_rows.") and n}
-    if dict(counts) != told:
-        raise VerifyError(f"{folder}: rows by split and view {told}, the examples in lineage say {dict(counts)}")
-    rows = []
-    for name, view in VIEWS.items():
-        # A view of few rows lies in fewer shards than its examples.
-        made = [table for _, others in proved for table in others.get(name, ())]
-        paths = [p for p in _paths(manifest, name) if p.replace(f"{name}/", "lineage/", 1) not in manifest["files"]]
-        held = [_read(folder, path, view.record) for path in paths]
-        key = view.record.key[0]
-        whole = (pa.concat_tables([view.record.empty(), *tables]).sort_by(key) for tables in (made, held))
-        if not next(whole).equals(next(whole)):
-            raise VerifyError(f"{name}: not the view of the examples in lineage")
-        rows.append(f"{name} {sum(manifest['files'][p]['rows'] for p in _paths(manifest, name)):,}")
-    return f"every view is that of its examples: {', '.join(rows)} rows"
-
-
-def _shard_views(
-    folder: str, manifest: dict[str, Any], path: str, left: set[tuple[str, str]]
-) -> tuple[dict[str, int], dict[str, list[pa.Table]]]:
-    """Rows by view of a shard of the lineage, and the rows of views that have no shard of its name; others are the
-    same.
-    """
-    lineage = with_texts(_read(folder, path, EXAMPLE))
-    split = path.rsplit("/", 1)[-1].split("-")[0]
-    others: dict[str, list[pa.Table]] = {}
-    for name, view in VIEWS.items():
-        if (split, name) in left:
-            continue
-        own = path.replace("lineage/", f"{name}/", 1)
-        try:
-            made = view(lineage)
-        except GateError as error:
-            raise VerifyError(f"{name}: cannot be made from the examples in lineage ({error})") from None
-        if own not in manifest["files"]:
-            others[name] = [made]
-        elif not made.equals(_read(folder, own, view.record)):
-            raise VerifyError(f"{name}: not the view of the examples in lineage ({own})")
-    return count_rows(lineage), others
-
-
-PROOFS: Final[tuple[Callable[[Release], str], ...]] = (
+PROOFS: Final[tuple[Callable[[ReleaseFiles], str], ...]] = (
     _identity,
     _files,
     _tables,
@@ -475,20 +323,11 @@ PROOFS: Final[tuple[Callable[[Release], str], ...]] = (
 )
 
 # What can be proved of a release whose records are not this code's.
-OTHER_CODE: Final[tuple[Callable[[Release], str], ...]] = (_identity, _files, _rows, _closing, _documents, _unproved)
-
-
-def _view(folder: str, manifest: dict[str, Any], view: str, record: Record) -> pa.Table:
-    paths = _paths(manifest, view)
-    return pa.concat_tables([_read(folder, p, record) for p in paths]) if paths else record.empty()
-
-
-def _paths(manifest: dict[str, Any], view: str) -> list[str]:
-    return [path for path in manifest["files"] if path.startswith(f"{view}/data/")]
-
-
-def _read(folder: str, path: str, record: Record) -> pa.Table:
-    try:
-        return storage.read_table(storage.join(folder, path), record.schema)
-    except (pa.ArrowInvalid, ValueError, OSError) as error:
-        raise VerifyError(f"{path}: cannot be read as {record.name} ({error})") from None
+OTHER_CODE: Final[tuple[Callable[[ReleaseFiles], str], ...]] = (
+    _identity,
+    _files,
+    _rows,
+    _closing,
+    _documents,
+    _unproved,
+)

@@ -17,7 +17,7 @@ from features.text import flat, is_true
 from pipeline.errors import VerifyError
 from pipeline.thresholds import of_domain
 from pipeline.transforms.withheld import withheld_for
-from schemas import FAULT_KINDS, NO_DOMAIN
+from schemas import FAULT_KINDS, LABEL_KINDS, LEAST_USERS, NO_DOMAIN
 
 Mask = npt.NDArray[np.bool_]
 
@@ -39,12 +39,13 @@ def prove_evidence(manifest: dict[str, Any], lineage: pa.Table) -> None:
     VerifyError
         At the first claim that does not hold.
     """
+    _prove_support(manifest["identity"]["config"]["curate"], lineage)
     provenance = flat(lineage["provenance"])
-    _refuse(lineage, _sizes(provenance, "turn_ids") == 0, lambda _: "names no turn that it was made from")
+    refuse(lineage, _sizes(provenance, "turn_ids") == 0, lambda _: "names no turn that it was made from")
     users, support = _sizes(provenance, "subjects"), lineage["support"].to_numpy()
-    _refuse(lineage, users != support, lambda k: f"has support {support[k]}, and {users[k]} users in its provenance")
+    refuse(lineage, users != support, lambda k: f"has support {support[k]}, and {users[k]} users in its provenance")
     weight, confidence = lineage["weight"].to_numpy(), lineage["confidence"].to_numpy()
-    _refuse(
+    refuse(
         lineage,
         weight != confidence,
         lambda k: f"has weight {weight[k]}; it is to be the confidence, {confidence[k]}",
@@ -55,12 +56,26 @@ def prove_evidence(manifest: dict[str, Any], lineage: pa.Table) -> None:
     _prove_certified(manifest["thresholds"], own)
 
 
+def _prove_support(options: dict[str, Any], lineage: pa.Table) -> None:
+    """No example has less support than its kind wants, and no label less agreement than was wished."""
+    kind, support = strings(lineage["kind"]), lineage["support"].to_numpy()
+    agreement = lineage["agreement"].to_numpy(zero_copy_only=False).astype(np.float64)
+    low = np.zeros(len(kind), bool)
+    for name, option in LEAST_USERS.items():
+        low |= (kind == name) & (support < options[option])
+    # None is less than any.
+    low |= np.isin(kind, LABEL_KINDS) & ~(agreement >= options["min_agreement"])
+    refuse(
+        lineage, low, lambda k: f"has support {support[k]} and agreement {lineage['agreement'][k]}, under the minimum"
+    )
+
+
 def _prove_models(models: dict[str, Any], examples: pa.Table) -> None:
     provenance = flat(examples["provenance"])
     for name in ("defect", "correction"):
         said = strings(pc.fill_null(pc.struct_field(provenance, f"{name}_model_id"), "none"))
         wanted = models[name] or "none"
-        _refuse(
+        refuse(
             examples,
             said != wanted,
             lambda k, said=said, name=name, wanted=wanted: (
@@ -77,7 +92,7 @@ def _prove_certified(thresholds: dict[str, Any], examples: pa.Table) -> None:
     if not certified.any():
         return
     kind = strings(examples["kind"])
-    _refuse(
+    refuse(
         examples,
         certified & ~np.isin(kind, FAULT_KINDS),
         lambda k: f"is a {kind[k]} and said to be certified; only what was not right is",
@@ -85,7 +100,7 @@ def _prove_certified(thresholds: dict[str, Any], examples: pa.Table) -> None:
     domains = flat(pc.struct_field(flat(examples["provenance"]), "domains"))
     for name, asked in (("defect", certified), ("correction", certified & (kind == "correction"))):
         without = asked & ~_any_certified(domains, thresholds[name])
-        _refuse(
+        refuse(
             examples,
             without,
             lambda k, name=name: (
@@ -119,8 +134,24 @@ def _sizes(provenance: pa.StructArray, member: str) -> npt.NDArray[np.int64]:
     return np.bincount(held["owner"].to_numpy(), minlength=len(lists))
 
 
-def _refuse(examples: pa.Table, wrong: Mask, says: Callable[[int], str]) -> None:
-    """Raise for the first example of which something is wrong."""
+def refuse(examples: pa.Table, wrong: Mask, says: Callable[[int], str], where: str = "") -> None:
+    """Raise for the first example of which something is wrong.
+
+    Parameters
+    ----------
+    examples : pyarrow.Table
+        EXAMPLE rows.
+    wrong : numpy.ndarray of bool, shape (n,)
+    says : callable
+        Row to what is wrong with it.
+    where : str
+        Before the example's name.
+
+    Raises
+    ------
+    VerifyError
+        If there is one.
+    """
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise VerifyError(f"lineage: {examples['example_id'][at]} {says(at)}")
+        raise VerifyError(f"lineage: {where}{examples['example_id'][at]} {says(at)}")

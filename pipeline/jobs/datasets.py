@@ -10,9 +10,9 @@ from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.events import Events, Table, views_of
 from pipeline.jobs.context import Context
+from pipeline.release_files import RECORDS
 from pipeline.tail.files import OPEN, RECENT, TURNS_FOLDER
 from pipeline.tail.takeover import Taken, take_over
-from pipeline.verify import RECORDS
 from schemas import (
     CORRECTION,
     DEAD_LETTER,

@@ -15,9 +15,10 @@ from synthetic import afterword, copy, tree
 
 from pipeline import storage
 from pipeline.errors import VerifyError
+from pipeline.release_files import RECORDS
 from pipeline.tail.files import RECENT
 from pipeline.tail.proof import prove_tail
-from pipeline.verify import PROOFS, RECORDS, verify
+from pipeline.verify import PROOFS, verify
 
 
 @pytest.fixture(scope="module")
