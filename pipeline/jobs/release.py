@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import apache_beam as beam
 import pyarrow.compute as pc
 
 from pipeline import intervals, storage
@@ -15,35 +14,19 @@ from pipeline.gates.counts import by_domain, by_outcome
 from pipeline.jobs import gates
 from pipeline.jobs.belongs import belongs
 from pipeline.jobs.beside import read_beside
-from pipeline.jobs.context import Context, numbers, write_one
+from pipeline.jobs.context import Context
+from pipeline.jobs.release_tables import write_dead_letters, write_left_out, write_shards
 from pipeline.jobs.tail import mind_parent, tell_followers, write_tail
 from pipeline.publish import publisher
 from pipeline.tail.made_of import made_of
-from pipeline.transforms.ingest import Place
-from pipeline.transforms.shards import (
-    LINEAGE,
-    HeldBy,
-    ReadBuckets,
-    ShardPlan,
-    WriteDeadLetters,
-    WriteLeftOut,
-    WriteShard,
-    by_plan,
-    plan,
-)
-from pipeline.transforms.shuffle import Shuffle
 from pipeline.verify import verify
 from pipeline.version import code_version
 from pipeline.workspace import Workspace
 from pipeline.writers import training_set_diff
-from pipeline.writers.views import rows_by_split, unwritten, view_rows
-from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS, TURN
+from schemas import TURN
 from schemas.expectations import VIEWS
 
 _COUNTED: Final = ("ingest", "signals", "label", "curate", "release")
-_DEAD_LETTERS_A_FILE: Final = 200_000
-# A shard by hash of a hundred thousand is never empty, and a reader holds one at ease.
-_LEFT_OUT_A_FILE: Final = 200_000
 
 
 def run(context: Context) -> str:
@@ -75,9 +58,9 @@ def run(context: Context) -> str:
     config = _config(context)
     with gates.pages(context) as library:
         passed = gates.run(context, config, parent, library)
-        shards = _write_shards(context, passed)
+        shards = write_shards(context, passed)
         passed.gates.extend(gates.check_views(context, config, shards, library))
-    files = shards + _write_left_out(context) + _write_dead_letters(context) + write_tail(context)
+    files = shards + write_left_out(context) + write_dead_letters(context) + write_tail(context)
     manifest = _manifest(context, files, passed)
     folder = workspace.table("release", "files")
     for name, data in (documents(manifest) | _review(context)).items():
@@ -131,7 +114,7 @@ def reissue(
         Tables that are no view of the examples, and the sheet for review, by path.
     """
     replaced = manifest["identity"]["replaces"]
-    files = _write_shards(context, passed)
+    files = write_shards(context, passed)
     folder = context.workspace.table("release", "files")
     held = [gate for gate in manifest["gates"] if not gate["gate"].startswith(f"{VIEWS.name}: ")]
     manifest = manifest | {"gates": held + gates.check_views(context, manifest["identity"]["config"], files)}
@@ -148,103 +131,6 @@ def reissue(
     if publish:
         publisher(context.workspace.out).publish(manifest["release_id"])
     return str(manifest["release_id"])
-
-
-def _write_shards(context: Context, passed: gates.Passed) -> list[dict[str, Any]]:
-    """All views and the lineage, by Beam; gives FILE rows."""
-    workspace = context.workspace
-    told = by_outcome(workspace.counts("release"))
-    shards, left_out = _plan(context, told), frozenset(unwritten(told))
-    if not sum(shards.shards.values()):
-        context.progress.note("release: no example passed curation; the release holds none (see curate.* options)")
-        return []
-    folder = workspace.table("release", "files")
-    path = storage.join(workspace.stage("release"), "shards.parquet")
-
-    def build(pipeline: beam.Pipeline) -> None:
-        buckets = numbers(pipeline, workspace.bucket_numbers(passed.examples))
-        examples = buckets | beam.ParDo(ReadBuckets(passed.examples, EXAMPLE))
-        written = []
-        for k, (views, own) in enumerate(by_plan(shards, rows_by_split(told)).items()):
-            held = examples if LINEAGE in views else examples | f"Held{k}" >> beam.ParDo(HeldBy(own, views))
-            spill = storage.join(workspace.spill("release"), f"plan-{k}")
-            shuffled = held | f"Shuffle{k}" >> Shuffle(own, context.shuffle_mode, spill)
-            written.append(shuffled | f"Write{k}" >> beam.ParDo(WriteShard(folder, own, views, left_out)))
-        write_one(tuple(written) | beam.Flatten(), path, FILE)
-
-    context.run(build)
-    files = storage.read_table(path, FILE.schema).to_pylist()
-    expected = {**view_rows(told), LINEAGE: passed.rows}
-    written = {view: sum(f["rows"] for f in files if f["path"].startswith(f"{view}/")) for view in expected}
-    if written != expected:
-        raise GateError(f"stage release: rows handed on: {expected}, written: {written}; run it again")
-    if sum(f["path"].startswith("lineage/") for f in files) != sum(shards.shards.values()):
-        raise GateError("stage release: a shard stayed empty; raise release.shard_bytes and run it again")
-    return files
-
-
-def _plan(context: Context, counts: dict[str, int]) -> ShardPlan:
-    rows = {split: sum(n for k, n in counts.items() if k.startswith(f"examples.{split}.")) for split in SPLITS}
-    sizes = {split: counts.get(f"bytes.{split}", 0) for split in SPLITS}
-    return plan(rows, sizes, context.config.release.shard_bytes)
-
-
-def _write_left_out(context: Context) -> list[dict[str, Any]]:
-    """What curate left out, in files of a size that follows from their number."""
-    workspace = context.workspace
-    told = by_outcome(workspace.counts("curate"))
-    rows = {split: told.get(f"left_out.{split}", 0) for split in SPLITS}
-    if not sum(rows.values()):
-        return []
-    shards = ShardPlan({split: -(-n // _LEFT_OUT_A_FILE) for split, n in rows.items()})
-    source, folder = workspace.table("curate", "left_out"), workspace.table("release", "files")
-    path = storage.join(workspace.stage("release"), "left_out.parquet")
-
-    def build(pipeline: beam.Pipeline) -> None:
-        buckets = numbers(pipeline, workspace.bucket_numbers(source))
-        spread = Shuffle(shards, context.shuffle_mode, workspace.spill("release"))
-        left = buckets | beam.ParDo(ReadBuckets(source, LEFT_OUT)) | spread
-        write_one(left | beam.ParDo(WriteLeftOut(folder, shards)), path, FILE)
-
-    context.run(build)
-    files: list[dict[str, Any]] = storage.read_table(path, FILE.schema).to_pylist()
-    written = sum(f["rows"] for f in files)
-    if written != sum(rows.values()):
-        raise GateError(
-            f"stage release: {sum(rows.values()):,} examples were left out, {written:,} were written; run it again"
-        )
-    return files
-
-
-def _write_dead_letters(context: Context) -> list[dict[str, Any]]:
-    """Dead letters in files of a size that follows from their number, not from the buckets they lie in."""
-    workspace = context.workspace
-    rows = by_outcome(workspace.counts("ingest")).get("dead_lettered", 0)
-    if not rows:
-        return []
-    shards = -(-rows // _DEAD_LETTERS_A_FILE)
-    source, folder = workspace.table("ingest", "dead_letters"), workspace.table("release", "files")
-    path = storage.join(workspace.stage("release"), "dead_letters.parquet")
-
-    def build(pipeline: beam.Pipeline) -> None:
-        buckets = numbers(pipeline, context.workspace.buckets("ingest", "dead_letters"))
-        spread = Shuffle(Place(shards), context.shuffle_mode, workspace.spill("release"))
-        written = (
-            buckets
-            | beam.ParDo(ReadBuckets(source, DEAD_LETTER))
-            | spread
-            | beam.ParDo(WriteDeadLetters(folder, shards))
-        )
-        write_one(written, path, FILE)
-
-    context.run(build)
-    files: list[dict[str, Any]] = storage.read_table(path, FILE.schema).to_pylist()
-    if sum(f["rows"] for f in files) != rows:
-        raise GateError(
-            f"stage release: {rows:,} dead letters were handed on, "
-            f"{sum(f['rows'] for f in files):,} were written; run it again"
-        )
-    return files
 
 
 def _manifest(context: Context, files: list[dict[str, Any]], passed: gates.Passed) -> dict[str, Any]:
