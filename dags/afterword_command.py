@@ -6,6 +6,7 @@ Imports neither Airflow nor anything of ours, and keeps to what Python 3.10 has,
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -159,6 +160,15 @@ def of_days(pattern: str, end: datetime, days: int) -> str:
     return pattern[:begin] + (f"{{{','.join(named)}}}" if len(named) > 1 else named[0]) + pattern[over:]
 
 
+def _message(line: str) -> str:
+    """What a line says to people, be it JSON, as AFTERWORD_LOG_FORMAT may have it."""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return line
+    return str(told.get("message", line)) if isinstance(told, dict) else line
+
+
 @dataclass(frozen=True)
 class Done:
     """How the command ended, and the last lines of its output."""
@@ -170,8 +180,9 @@ class Done:
     @property
     def said(self) -> str:
         """The command's own error. Other output is not passed on: a traceback may quote a log, and with it a user."""
-        at = [i for i, line in enumerate(self.errors) if line.startswith("afterword: ")]
-        return "\n".join(self.errors[at[-1] :]) if at else "no words of its own; the task's log has its output"
+        lines = [_message(line) for line in self.errors]
+        at = [i for i, line in enumerate(lines) if line.startswith("afterword: ")]
+        return "\n".join(lines[at[-1] :]) if at else "no words of its own; the task's log has its output"
 
 
 class Process:

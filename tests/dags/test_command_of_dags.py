@@ -109,6 +109,16 @@ sys.exit(4)
     assert sorted(told) == ["[]", "afterword: gate x: does not hold", "signals: started"]
 
 
+def test_its_own_words_may_be_json():
+    code = """
+import json, sys
+print(json.dumps({"event": "note", "message": "12"}), file=sys.stderr)
+print(json.dumps({"event": "failed", "message": "afterword: gate x: does not hold", "exit_code": 4}), file=sys.stderr)
+sys.exit(4)
+"""
+    assert Process().run([sys.executable, "-c", code], lambda _: None).said == "afterword: gate x: does not hold"
+
+
 def test_a_traceback_that_quotes_a_log_is_in_the_task_log_alone():
     told: list[str] = []
     done = Process().run([sys.executable, "-c", "raise KeyError('call my mother')"], told.append)
