@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.curation.answer_proof import prove_answers
-from pipeline.curation.evidence import prove_evidence
+from pipeline.curation.evidence import prove_evidence, prove_support
 from pipeline.curation.proof import prove_left_out, prove_split
 from pipeline.documents import GATES, documents
 from pipeline.errors import VerifyError
@@ -224,6 +224,7 @@ def _examples(release: ReleaseFiles) -> str:
     manifest, lineage = release.manifest, release.lineage
     if pc.count_distinct(lineage["example_id"]).as_py() != lineage.num_rows:
         raise VerifyError("lineage: an example id occurs twice")
+    prove_support(manifest["identity"]["config"]["curate"], lineage)
     prove_evidence(manifest, lineage)
     told = {k: n for k, n in manifest["counts"]["release"].items() if k.startswith((LICENCE, NO_LICENCE)) and n}
     # Releases of code that did not count them say nothing.

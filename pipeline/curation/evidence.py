@@ -39,7 +39,6 @@ def prove_evidence(manifest: dict[str, Any], lineage: pa.Table) -> None:
     VerifyError
         At the first claim that does not hold.
     """
-    _prove_support(manifest["identity"]["config"]["curate"], lineage)
     provenance = flat(lineage["provenance"])
     refuse(lineage, _sizes(provenance, "turn_ids") == 0, lambda _: "names no turn that it was made from")
     users, support = _sizes(provenance, "subjects"), lineage["support"].to_numpy()
@@ -56,8 +55,21 @@ def prove_evidence(manifest: dict[str, Any], lineage: pa.Table) -> None:
     _prove_certified(manifest["thresholds"], own)
 
 
-def _prove_support(options: dict[str, Any], lineage: pa.Table) -> None:
-    """No example has less support than its kind wants, and no label less agreement than was wished."""
+def prove_support(options: dict[str, Any], lineage: pa.Table) -> None:
+    """No example has less support than its kind wants, and no label less agreement than was wished.
+
+    Parameters
+    ----------
+    options : dict
+        Section `curate` of the configuration.
+    lineage : pyarrow.Table
+        EXAMPLE rows of the release.
+
+    Raises
+    ------
+    VerifyError
+        At the first that does not hold.
+    """
     kind, support = strings(lineage["kind"]), lineage["support"].to_numpy()
     agreement = lineage["agreement"].to_numpy(zero_copy_only=False).astype(np.float64)
     low = np.zeros(len(kind), bool)
