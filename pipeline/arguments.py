@@ -71,6 +71,7 @@ def _simulates(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=7, metavar="N", help="the same seed gives the same bytes")
     parser.add_argument("--files", type=int, default=1, metavar="N", help="at least so many files")
     parser.add_argument("--form", default="jsonl", metavar="FORM", help="jsonl (packed) or parquet")
+    parser.add_argument("--wishes", type=int, default=3_000, metavar="N", help="things users may want (%(default)s)")
     parser.add_argument(
         "--rate",
         action="append",

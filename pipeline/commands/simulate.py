@@ -9,7 +9,7 @@ from pipeline.errors import ConfigError
 from simulator.options import SimulateOptions, SimulatorError, rates
 from simulator.simulate import closing_table, simulate
 
-_NAMES = ("turns", "users", "days", "seed", "files", "form")
+_NAMES = ("turns", "users", "days", "seed", "files", "form", "wishes")
 
 
 def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:

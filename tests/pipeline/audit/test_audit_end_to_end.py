@@ -17,7 +17,7 @@ from synthetic import afterword, copy, tree
 from pipeline.audit.questions import RIGHT, WRONG
 from schemas import LABEL_KINDS
 
-SIMULATED = ("--turns", "4000", "--users", "80", "--days", "2")
+SIMULATED = ("--turns", "4000", "--users", "80", "--days", "2", "--wishes", "600")
 # Corrections are accepted on less than by default, so that there are some in so small a log.
 SETTINGS = ("--format", "canonical", "--set", "train.weak_tau=0", "--set", "train.least_correct=0.3")
 

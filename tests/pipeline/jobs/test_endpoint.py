@@ -101,7 +101,8 @@ def test_a_break_that_is_short_enough_is_waited_for(impatient: None):
 def logs(folder: Path) -> Path:
     folder.mkdir()
     made = [sys.executable, "-m", "pipeline.cli", "simulate", "--out", folder, "--turns", "3000", "--users", "60"]
-    subprocess.run([*map(str, made), "--days", "2", "--seed", "5"], cwd=ROOT, check=True, capture_output=True)
+    more = ["--days", "2", "--seed", "5", "--wishes", "300"]
+    subprocess.run([*map(str, made), *more], cwd=ROOT, check=True, capture_output=True)
     return folder / "logs"
 
 
