@@ -128,4 +128,6 @@ def where(places: list[dict[str, Any]]) -> list[str]:
     """The rows of a release."""
     if not places:
         return wrapped("no row of the release has it: prove the release with `afterword verify`")
-    return [line for p in places for line in wrapped(f"{p['view']:<8} {p['file']}, row {p['row']}", "  ", " " * 11)]
+    width = max(8, *(len(p["view"]) for p in places))
+    lines = [f"{p['view']:<{width}} {p['file']}, row {p['row']}" for p in places]
+    return [part for line in lines for part in wrapped(line, "  ", " " * (width + 3))]
