@@ -23,9 +23,10 @@ from typing import IO
 # Stands for the day, as 2026-03-01, in paths that a variable names.
 DAY = "DAY"
 NOT_READY = 8
-# The same again gives the same: a wrong option, unusable input, a failed gate, a release or stages that do not hold.
+# The same again gives the same: a wrong option, unusable input, a failed gate, a release or stages that do not hold, a
+# run that would cost too much.
 # A log that is not complete (8) and another run at work in the output folder (10) pass.
-FINAL = frozenset({2, 3, 4, 5, 7})
+FINAL = frozenset({2, 3, 4, 5, 7, 9})
 # Lines kept of what the command said last, for the error; the task's log has all of them.
 _TAIL = 40
 # Airflow kills a task that has not ended 5 seconds after it was told to.
@@ -46,7 +47,7 @@ class Settings:
     options : list of str
         Arguments of every stage: `--config` and `--set`.
     ingest : list of str
-        Arguments of stage ingest alone: `--gold`.
+        Arguments of stage ingest alone: `--gold`, and what the run may cost.
     ready : list of str or None
         What the log has to hold to be whole, `--expect` and `--marker`, which may hold DAY; None = do not wait for it.
         `afterword ready` counts no records, so stage ingest is held to it too.
@@ -108,7 +109,7 @@ class Settings:
             format=variable("format") or "canonical",
             out=variable("out").rstrip("/") or "/",
             options=options,
-            ingest=gold,
+            ingest=[*gold, *shlex.split(variable("budget"))],
             ready=None if ready == "off" else shlex.split(ready),
             beam=shlex.split(variable("beam")),
             run_id=run_id,

@@ -26,6 +26,7 @@ Airflow variables (or the environment, `AIRFLOW_VAR_AFTERWORD_INPUT` and so on):
 | `afterword_gold` | | labels of people for `--gold`, with spaces between |
 | `afterword_beam` | | runner and its options: `--runner=FnApiRunner` |
 | `afterword_ready` | | what the log has to hold: `--expect counts/DAY.json`; `off` = do not wait |
+| `afterword_budget` | | what a day may cost: `--max-cost 5 --price-vcpu-hour 0.05` |
 | `afterword_models` | | models to judge with (`models.file`), set by the weekly DAG; without it each day fits its own |
 | `afterword_metrics` | | file for the day's figures (Prometheus), `DAY` in it stands for the day |
 | `afterword_alert_url` | | webhook that alerts are sent to as JSON; without it they are in the task's log alone |

@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
         command = commands.add_parser(stage, help=SUMMARIES[stage])
         if stage == "ingest":
             _reads(command, required=True)
+            _budget(command)
         _common(command)
     _looks(commands.add_parser("ready", help="is the input all there? a cheap look, for a scheduler's sensor"))
     _pulls(

@@ -6,14 +6,18 @@ import argparse
 import importlib
 
 from pipeline.commands.opening import alone, context, wanted
+from pipeline.commands.plan import planned
 from pipeline.errors import OnlyBuilt
 from pipeline.jobs import datasets
+from pipeline.plan import afford
 
 
 def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
     """Run the stage that the command names."""
     opened = context(arguments, beam_args)
     stage = importlib.import_module(f"pipeline.jobs.{arguments.command}")
+    if getattr(arguments, "max_cost", None) is not None:
+        afford(planned(arguments, opened.config, opened.options))
     given: tuple[object, ...] = ()
     if arguments.command == "ingest":
         given = (arguments.input, arguments.format, tuple(arguments.gold), wanted(arguments))

@@ -40,13 +40,15 @@ def test_variables_become_the_arguments_of_each_stage():
         beam="--runner=FnApiRunner",
         models="/m/models.json",
         ready="--expect 's/DAY.json'",
+        budget="--max-cost 5 --price-vcpu-hour 0.1",
     )
     common = [
         *("--out", "gs://b/out", "--config", "/run.toml", "--set", "a.b=1", "--set", "models.file=/m/models.json"),
         *("--set", "c.d=2", "--set", "e.f=x y", *INTERVAL, "--", "--runner=FnApiRunner"),
     ]
     reads = ["--input", "logs/dt=2026-03-01/*.gz", "--format", "dstc", "--expect", "s/2026-03-01.json"]
-    ingest = ["/srv/bin/afterword", "ingest", *reads, "--gold", "g1", "--gold", "g2", *common]
+    budget = ["--max-cost", "5", "--price-vcpu-hour", "0.1"]
+    ingest = ["/srv/bin/afterword", "ingest", *reads, "--gold", "g1", "--gold", "g2", *budget, *common]
     assert held.stage("ingest", START, END) == ingest
     assert held.stage("curate", START, END) == ["/srv/bin/afterword", "curate", *common]
     assert held.stage("release", START, END) == ["/srv/bin/afterword", "run", "--from", "release", *common]

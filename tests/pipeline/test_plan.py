@@ -199,6 +199,7 @@ def test_a_run_that_would_cost_too_much_begins_nothing(log: Path, tmp_path: Path
     out = tmp_path / "out"
     call = ("run", "--input", log, "--format", "canonical", "--out", out)
     assert afterword(*call, *PRICE, "--max-cost", "0.0000001") == 9
+    assert afterword("ingest", *call[1:], *PRICE, "--max-cost", "0.0000001") == 9
     assert not out.exists()
     assert afterword("run", "--out", out, "--from", "label", *PRICE, "--max-cost", "1") == 2
 
