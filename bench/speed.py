@@ -33,6 +33,8 @@ TURNS: Final = 1_000_000
 PAIRS: Final = 3
 SAMPLE_S: Final = 0.05
 AFTERWORD: Final = [sys.executable, "-m", "pipeline.cli"]
+# Options of section `curate` that ask for more than one user.
+ONE_USER: Final = ("min_users", "reject_min_users", "answer_min_users")
 # All that a stage imports, and nothing done with it.
 START: Final = [sys.executable, "-c", "import pipeline.jobs.run"]
 
@@ -87,11 +89,29 @@ def resident(pid: int) -> int:
         return 0
 
 
+def examples(out: Path) -> dict[str, float]:
+    """Stages curate and release again, of as many examples as the log gives: one user is enough for each."""
+    sets = [part for name in ONE_USER for part in ("--set", f"curate.{name}=1")]
+    told = watched([*AFTERWORD, "run", "--from", "curate", "--out", str(out), *sets])
+    facts = _facts(out)
+    pooled, seconds = facts["result"]["counts"]["curate"]["pooled"], sum(facts["seconds"].values())
+    released = facts["result"]["counts"]["release"]["kept"]
+    rates = {"examples.seconds": seconds, "examples.per_s": pooled / seconds, "examples.peak_mib": told.peak_mib}
+    return {"examples.pooled": pooled, "examples.released": released, **rates}
+
+
+def _facts(out: Path) -> dict[str, Any]:
+    """What the last run in an output folder says of itself."""
+    last = max((out / "runs").glob("*/run.json"), key=lambda path: path.stat().st_mtime)
+    held: dict[str, Any] = json.loads(last.read_text(encoding="utf-8"))
+    return held
+
+
 def measure(log: Path, format: str, work: Path, pairs: int) -> dict[str, Any]:
     """All figures of a log."""
     out = work / "run"
     whole = watched([*AFTERWORD, "run", "--input", str(log), "--format", format, "--out", str(out)])
-    facts = json.loads(next((out / "runs").glob("*/run.json")).read_text(encoding="utf-8"))
+    facts = _facts(out)
     turns = facts["result"]["counts"]["ingest"]["kept"]
     figures: dict[str, Any] = {
         "turns": turns,
@@ -102,6 +122,7 @@ def measure(log: Path, format: str, work: Path, pairs: int) -> dict[str, Any]:
     figures |= {f"{stage}.seconds": seconds for stage, seconds in facts["seconds"].items()}
     scored = json.loads(watched([sys.executable, "-m", "bench.scoring", "--out", str(out)]).out)
     figures["scoring.turns_per_s"] = scored["turns_per_s"]
+    figures |= examples(out)
     return figures | signals(out, work / "polars.parquet", turns, pairs)
 
 
