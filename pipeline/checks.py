@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import zoneinfo
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from features.lexicon import load as load_lexicon
@@ -14,6 +14,8 @@ from pipeline.errors import ConfigError
 from pipeline.options import Config
 from pipeline.privacy.options import TYPES
 
+MICROSECOND: Final = timedelta(microseconds=1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SHARE: Final = (0.0, 1.0)
 # Least and largest value of each number: the bounds that a type does not say.
 BOUNDS: Final[dict[str, tuple[float, float]]] = {
@@ -175,3 +177,8 @@ def parse_time(text: str, name: str) -> datetime:
     if value is None or value.tzinfo is None:
         raise ConfigError(f"{name} = {text!r}: ISO 8601 with an offset is wanted, for example 2026-03-01T00:00:00Z")
     return value
+
+
+def parse_microseconds(text: str, name: str) -> int:
+    """The same in microseconds of the epoch, as tables of turns have times."""
+    return (parse_time(text, name) - _EPOCH) // MICROSECOND

@@ -26,10 +26,8 @@ class Progress:
     Attributes
     ----------
     stream : text stream
-    as_json : bool
-        Whether lines are JSON objects (pipeline/log.py); a terminal has no live line then.
     log : Log
-        Takes every line, whatever the stream gets.
+        Takes every line, whatever the stream gets, and says whether that is JSON; a terminal has no live line then.
     seconds, rows : dict
         Of each stage that has ended.
     at : str
@@ -41,7 +39,6 @@ class Progress:
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     seconds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
-    as_json: bool = False
     log: Log = field(default_factory=Log)
     at: str = ""
     buckets: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -84,7 +81,7 @@ class Progress:
 
     @property
     def _live(self) -> bool:
-        return not self.as_json and self.stream.isatty()
+        return not self.log.as_json and self.stream.isatty()
 
     def _tick(self, name: str, begin: float, done: threading.Event, live: bool) -> None:
         while not done.wait(_LIVE_S if live else _LOG_S):
@@ -119,5 +116,5 @@ class Progress:
             return
         # A log that nobody reads any more must not end the run.
         with suppress(OSError, ValueError):
-            self.stream.write(("\r\x1b[2K" if over else "") + (line if self.as_json else text) + "\n")
+            self.stream.write(("\r\x1b[2K" if over else "") + (line if self.log.as_json else text) + "\n")
             self.stream.flush()

@@ -52,7 +52,7 @@ def context(arguments: argparse.Namespace, beam_args: list[str]) -> Context:
     FileSystems.set_options(options)
     if getattr(arguments, "input", None):
         arguments.input = rooted(options, arguments.input)
-    progress = Progress(as_json=log.current().as_json, log=log.current())
+    progress = Progress(log=log.current())
     opened = Context(Workspace(rooted(options, folder(arguments.out))), config, beam_args, progress)
     opened.run_id = _named(getattr(arguments, "run_id", None)) or opened.run_id
     progress.log.run_id = opened.run_id

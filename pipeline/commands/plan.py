@@ -11,6 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from pipeline.commands.showing import show
 from pipeline.config import load
 from pipeline.jobs.context import pipeline_options
+from pipeline.jobs.remote import LOCAL_RUNNER, on_dataflow
 from pipeline.options import Config
 from pipeline.plan import Budget, afford, plan, render
 
@@ -26,9 +27,10 @@ def run(arguments: argparse.Namespace, beam_args: list[str]) -> int:
 
 
 def engine(options: PipelineOptions) -> str:
-    """Whose costs a run has, by its runner's name."""
-    name = str(options.view_as(StandardOptions).runner).lower()
-    return "local" if "fnapi" in name else "dataflow" if "dataflow" in name else "spark"
+    """Whose costs a run has; those of Spark on any runner that is neither local nor Dataflow."""
+    if options.view_as(StandardOptions).runner == LOCAL_RUNNER:
+        return "local"
+    return "dataflow" if on_dataflow(options) else "spark"
 
 
 def planned(arguments: argparse.Namespace, config: Config, options: PipelineOptions) -> dict[str, Any]:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from pipeline import intervals, storage
 from pipeline import manifest as manifests
-from pipeline.checks import parse_time
+from pipeline.checks import parse_microseconds, parse_time
 from pipeline.errors import StageError
 from pipeline.options import Config
 from pipeline.tail.files import LABELS, OPEN, RECENT, files_of, hands_on, rows_of
 from pipeline.tail.sessions import Interval
 from schemas import GOLD, TAIL
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 # Options of section `signals` that turns are divided by.
 SESSION_OPTIONS: Final = ("session_gap", "session_cap", "session_bytes")
 _BEGIN: Final = "begin here with ingest.take_over=false"
@@ -71,8 +68,7 @@ def interval_of(config: Mapping[str, Any]) -> Interval:
         The resolved configuration.
     """
     names = ("interval_start", "interval_end")
-    times = (parse_time(config["release"][name], f"release.{name}") for name in names)
-    start, end = ((time - _EPOCH) // _MICROSECOND for time in times)
+    start, end = (parse_microseconds(config["release"][name], f"release.{name}") for name in names)
     signals = config["signals"]
     cut = (signals[name] for name in SESSION_OPTIONS)
     return Interval(start, end, *cut, config["ingest"]["lateness"])

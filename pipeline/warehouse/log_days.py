@@ -7,22 +7,20 @@ interval, the days are those of the interval.
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.checks import parse_time
+from pipeline.checks import MICROSECOND, parse_microseconds
 from pipeline.errors import ConfigError
 
 I64 = npt.NDArray[np.int64]
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-_DAY: Final = timedelta(days=1) // _MICROSECOND
+_DAY: Final = timedelta(days=1) // MICROSECOND
 # The shortest day of a calendar: that on which clocks go forward.
-_SHORTEST: Final = timedelta(hours=23) // _MICROSECOND
+_SHORTEST: Final = timedelta(hours=23) // MICROSECOND
 
 
 class LogDays:
@@ -48,9 +46,7 @@ class LogDays:
         self._begin = self._first = self._last = 0
         if interval is None:
             return
-        self._begin, end = (
-            (parse_time(interval[side], f"interval.{side}") - _EPOCH) // _MICROSECOND for side in ("start", "end")
-        )
+        self._begin, end = (parse_microseconds(interval[side], f"interval.{side}") for side in ("start", "end"))
         self._first, self._last = _day_of_noon(self._begin), _day_of_noon(end) - 1
         if end - self._begin < _SHORTEST or self._last < self._first:
             raise ConfigError(

@@ -228,7 +228,7 @@ def test_json_lines_have_stage_rows_and_seconds_and_no_terminal_codes():
             return True
 
     stream = Terminal()
-    progress = Progress(stream, as_json=True, log=Log("r1"))
+    progress = Progress(stream, log=Log("r1", as_json=True))
     with progress.stage("signals"):
         tally.add(12)
         progress.note('say "ü"\nagain')
