@@ -51,9 +51,12 @@ TURN_MEMORY: Final = 1670.0
 WORKER_MEMORY: Final = 916 << 20
 MEASURED_TRAIN_ROWS: Final = 20_000
 _COSTS: Final = {"local": SPILL, "dataflow": NATIVE, "spark": NATIVE}
-# CPU seconds once a run beside those of the stages: the start of SDK workers for some dozen pipelines, on a cluster
-# (`python -m bench.spark`; of Dataflow nothing was measured).
-ENGINE_ONCE_S: Final = {"local": 0.0, "dataflow": 0.0, "spark": 91.0}
+# What an engine adds (`python -m bench.spark`, clusters of one and two workers; of Dataflow nothing was measured): CPU
+# seconds once a run, and as many again for each worker, whose SDK worker starts anew for some dozen pipelines; and how
+# many times the CPU of a turn.
+ENGINE_ONCE_S: Final = {"local": 0.0, "dataflow": 0.0, "spark": 32.0}
+ENGINE_WORKER_S: Final = {"local": 0.0, "dataflow": 0.0, "spark": 30.0}
+ENGINE_TURN: Final = {"local": 1.0, "dataflow": 1.0, "spark": 2.25}
 # Beam pipelines of a run, of which each is a job elsewhere.
 JOBS: Final = {"ingest": 1, "signals": 1, "train": 3, "label": 1, "curate": 3, "release": 3}
 # Minutes that a job takes to start and to end, its workers paid for. Assumed for Dataflow; on Spark the executors stay.
@@ -135,21 +138,22 @@ def estimate(
         else:
             jobs += JOBS[name]
         own_once = cost.once_s * (learned if name == "train" else 1)
-        own_each = cost.turn_us * turns / 1e6 * (scale if name in _BY_LENGTH else 1)
+        own_each = cost.turn_us * turns / 1e6 * (scale if name in _BY_LENGTH else 1) * ENGINE_TURN[runner]
         once, each = once + own_once, each + own_each
         stages[name] = {
             "cpu_seconds": round(own_once + own_each, 3),
             "shuffled": round(cost.shuffled * turns * scale),
             "stored": round(cost.stored * turns * scale),
         }
-    once += ENGINE_ONCE_S[runner]
+    once += ENGINE_ONCE_S[runner] + ENGINE_WORKER_S[runner]
+    others = ENGINE_WORKER_S[runner] * (workers - 1)
     busy, starting = BUSY[runner], jobs * minutes / 60
     return Estimate(
         stages=stages,
         shuffled=sum(row["shuffled"] for row in stages.values()),
         stored=sum(row["stored"] for row in stages.values()),
-        vcpu_hours=(once + each) / 3600 / busy + starting * workers,
-        # What is once a run is one process's work.
+        vcpu_hours=(once + others + each) / 3600 / busy + starting * workers,
+        # What is once a run is one process's work; workers start side by side.
         hours=(once + each / min(workers, buckets)) / 3600 / busy + starting,
         worker_bytes=round(WORKER_MEMORY + TURN_MEMORY * scale * threads * turns / buckets),
         scale=scale,

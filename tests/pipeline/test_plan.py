@@ -126,12 +126,22 @@ def test_a_day_in_a_row_has_no_fit_and_says_what_is_not_in_it(log: Path):
     assert "taken over from the run before are not in it" in told["notes"][0]
 
 
-def test_spark_starts_workers_once_a_run_whatever_its_turns():
-    def beside(turns: int) -> float:
-        spark, other = (estimate(turns, 4, engine, job_minutes=0.0) for engine in ("spark", "dataflow"))
-        return spark.vcpu_hours - other.vcpu_hours
+def test_spark_starts_its_workers_and_takes_more_of_a_turn(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(costs, "ENGINE_ONCE_S", {"dataflow": 0.0, "spark": 7.0})
+    monkeypatch.setattr(costs, "ENGINE_WORKER_S", {"dataflow": 0.0, "spark": 3.0})
 
-    assert beside(10) == pytest.approx(beside(1_000_000)) == pytest.approx(costs.ENGINE_ONCE_S["spark"] / 3600 / 0.7)
+    def beside(turns: int, workers: int) -> tuple[float, float]:
+        spark, other = (
+            estimate(turns, 4, engine, job_minutes=0.0, workers=workers) for engine in ("spark", "dataflow")
+        )
+        return spark.vcpu_hours - other.vcpu_hours, spark.hours - other.hours
+
+    assert beside(0, 1) == pytest.approx((10 / 3600 / 0.7,) * 2)
+    # Workers start side by side.
+    assert beside(0, 4) == pytest.approx((19 / 3600 / 0.7, 10 / 3600 / 0.7))
+    turns = sum(cost.turn_us for cost in costs.NATIVE.values())
+    more = (costs.ENGINE_TURN["spark"] - 1) * turns / 3600 / 0.7
+    assert beside(1_000_000, 1)[0] - beside(0, 1)[0] == pytest.approx(more)
 
 
 def test_a_cost_by_value(figures: None):
