@@ -25,7 +25,9 @@ _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 def strings(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.object_]:
     """Arrow strings, dictionary-encoded or not, as a NumPy object array; null becomes the empty string."""
-    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    whole = values
+    if isinstance(values, pa.ChunkedArray):
+        whole = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
     if not isinstance(whole, pa.DictionaryArray):
         return np.asarray(whole.fill_null("").to_numpy(zero_copy_only=False), dtype=object)
     texts = np.append(strings(whole.dictionary), "")

@@ -19,7 +19,11 @@ F32 = npt.NDArray[np.float32]
 
 def flat(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """One contiguous Arrow array."""
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if not isinstance(values, pa.ChunkedArray):
+        return values
+    # Arrow copies even the one chunk of an array.
+    whole = values.num_chunks == 1 and values.chunk(0).offset == 0
+    return values.chunk(0) if whole else values.combine_chunks()
 
 
 def is_true(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:

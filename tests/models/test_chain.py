@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from features.interpretation import flatten
 from features.language import languages
 from features.signals import signals
+from models import chain_fit
 from models.chain import Chain, ChainOptions, words_start
 from models.chain_fit import fit_chain
 from models.design import OF_CHAIN, candidate_table, frames, turn_design
@@ -295,6 +296,36 @@ def test_the_chain_equals_a_dense_solve(ways):
             got, other = found(fitted, start)
             assert got == pytest.approx({r: p for r, p in expected.items() if p > 1e-9}, abs=1e-8)
             assert sum(p for r, p in got.items() if r != reading) <= other + 1e-8 <= 1 - got.get(reading, 0) + 1e-7
+
+
+MANY = list(range(100, 130))
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from([None, 7, 8]), st.sampled_from(MANY), st.sampled_from([*MANY, SUCCESS, FAILURE])),
+        # Few numbers, so that many targets are as likely as each other.
+        st.integers(1, 2),
+        min_size=1,
+        max_size=60,
+    ),
+    st.integers(1, 40),
+)
+def test_a_block_of_starts_at_a_time_gives_what_all_at_once_give(ways, numbers):
+    edges = [edge(*way, users) for way, users in ways.items()]
+    wanted = chain(*edges)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chain_fit, "_DENSE", numbers)
+        given = chain(*edges)
+    for name in ("starts", "users", "target", "p", "other"):
+        np.testing.assert_array_equal(getattr(given, name), getattr(wanted, name))
+    # The likeliest first; of those that are as likely, the readings in their order.
+    for target, p in zip(
+        wanted.target[:, :, 1:].reshape(-1, HALF.targets), wanted.p[:, :, 1:].reshape(-1, HALF.targets), strict=True
+    ):
+        held = [(-q, t) for t, q in zip(target.tolist(), p.tolist(), strict=True) if q]
+        assert held == sorted(held)
 
 
 def test_an_act_is_known_by_its_name_in_the_turns_own_language():
