@@ -8,11 +8,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.text import flat
 from pipeline import manifest as manifests
 from pipeline import storage
 from pipeline.curation.answer_proof import prove_answers
 from pipeline.curation.evidence import prove_evidence, prove_support
-from pipeline.curation.proof import prove_left_out, prove_split
+from pipeline.curation.proof import on_two_sides, prove_left_out, prove_split
 from pipeline.documents import GATES, documents
 from pipeline.errors import VerifyError
 from pipeline.export.package import left_by_use
@@ -238,15 +239,12 @@ def _examples(release: ReleaseFiles) -> str:
 
 def _turn_in_two_splits(lineage: pa.Table) -> str | None:
     """The first turn by id that is behind an example, or stands before one, in more than one split."""
-    turns, splits = [], []
-    for chunk in lineage.select(["split", "provenance", "context"]).to_batches():
-        behind, before = pc.struct_field(chunk["provenance"], "turn_ids"), chunk["context"]
-        turns += [behind.flatten(), before.flatten().field("turn_id")]
-        splits += [chunk["split"].take(pc.list_parent_indices(lists)) for lists in (behind, before)]
-    pairs = pa.table({"turn": pa.chunked_array(turns, pa.string()), "split": pa.chunked_array(splits, pa.string())})
-    found = pairs.group_by("turn").aggregate([("split", "min"), ("split", "max")])
-    two = found.filter(pc.not_equal(found["split_min"], found["split_max"]))["turn"]
-    return pc.min(two).as_py() if len(two) else None
+    behind = flat(pc.struct_field(flat(lineage["provenance"]), "turn_ids"))
+    before = flat(lineage["context"])
+    turns = pa.concat_arrays([behind.flatten(), before.flatten().field("turn_id")])
+    many = pa.concat_arrays([pc.list_value_length(lists) for lists in (behind, before)])
+    twice = on_two_sides(turns, many, pa.chunked_array([*lineage["split"].chunks, *lineage["split"].chunks]))[1]
+    return pc.min(twice).as_py() if len(twice) else None
 
 
 def _split(release: ReleaseFiles) -> str:

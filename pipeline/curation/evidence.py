@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import strings
 from features.interpretation import list_offsets
-from features.text import flat, is_true
+from features.text import distinct, flat, is_true
 from pipeline.errors import VerifyError
 from pipeline.thresholds import of_domain
 from pipeline.transforms.withheld import withheld_for
@@ -142,8 +141,9 @@ def _sizes(provenance: pa.StructArray, member: str) -> npt.NDArray[np.int64]:
     """Distinct entries of each list, shape (n,)."""
     lists = flat(pc.struct_field(provenance, member))
     owner = np.repeat(np.arange(len(lists)), np.diff(list_offsets(lists)))
-    held = pd.DataFrame({"owner": owner, "name": strings(lists.flatten())}).drop_duplicates()
-    return np.bincount(held["owner"].to_numpy(), minlength=len(lists))
+    held = distinct(lists.flatten().fill_null(""))
+    each = np.unique(owner * max(len(held.dictionary), 1) + held.indices.to_numpy())
+    return np.bincount(each // max(len(held.dictionary), 1), minlength=len(lists))
 
 
 def refuse(examples: pa.Table, wrong: Mask, says: Callable[[int], str], where: str = "") -> None:

@@ -6,12 +6,11 @@ from collections import Counter
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.hashing import hash64, strings
-from features.text import flat
+from features.text import distinct, flat
 from pipeline.curation.candidates import pairs
 from pipeline.curation.exact import alike_pairs, cut_rows
 from pipeline.curation.near import NearOptions, band_rows, near_options
@@ -90,14 +89,33 @@ def _how(lineage: pa.Table, near: NearOptions) -> str:
 
 def _on_one_side(lineage: pa.Table, member: str, called: str) -> int:
     """How many there are of what a list of the provenance names, none of them in two splits."""
-    names = pc.struct_field(flat(lineage["provenance"]), member)
-    many = pc.list_value_length(names).fill_null(0).to_numpy()
-    split = np.repeat(strings(lineage["split"]), many)
-    held = pd.DataFrame({"name": strings(names.flatten()), "split": split}).drop_duplicates()
-    twice = held[held.duplicated("name")]
+    lists = pc.struct_field(flat(lineage["provenance"]), member)
+    number, twice = on_two_sides(lists.flatten(), pc.list_value_length(lists), lineage["split"])
     if len(twice):
-        raise VerifyError(f"lineage: {called} {twice['name'].iloc[0]} stands on both sides of the split")
-    return len(held)
+        raise VerifyError(f"lineage: {called} {twice[0]} stands on both sides of the split")
+    return number
+
+
+def on_two_sides(names: pa.Array, many: pa.Array, split: pa.ChunkedArray) -> tuple[int, pa.Array]:
+    """How many distinct names there are, and those that stand in more than one split.
+
+    Parameters
+    ----------
+    names : pyarrow.StringArray
+    many : pyarrow.Int32Array
+        How many of them each example has; null = none.
+    split : pyarrow.ChunkedArray
+        Split of each example.
+    """
+    # A lineage has about as many of them as its log has turns: as numbers, not as texts.
+    held, splits = distinct(names.fill_null("")), distinct(split)
+    name, side = held.indices.to_numpy(), np.repeat(splits.indices.to_numpy(), many.fill_null(0).to_numpy())
+    sides = np.zeros(len(held.dictionary), np.int8)
+    for each in range(len(splits.dictionary)):
+        there = np.zeros(len(held.dictionary), bool)
+        there[name[side == each]] = True
+        sides += there
+    return len(held.dictionary), held.dictionary.filter(pa.array(sides > 1))
 
 
 def alike(examples: pa.Table, near: NearOptions) -> tuple[str, str, float] | None:

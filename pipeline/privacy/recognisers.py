@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import os
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
@@ -66,17 +67,26 @@ def presidio() -> Any:
     """The library's recognisers, imported when first needed."""
     # It would quote a text that it fails on.
     logging.getLogger("presidio-analyzer").setLevel(logging.CRITICAL)
-    # One of its dependencies tells on standard error that it has no model runtime; none is wanted.
-    before = os.environ.get("TRANSFORMERS_VERBOSITY")
-    os.environ["TRANSFORMERS_VERBOSITY"] = "error"
-    try:
+    with _without("transformers"):
         from presidio_analyzer import predefined_recognizers
-    finally:
-        if before is None:
-            del os.environ["TRANSFORMERS_VERBOSITY"]
-        else:
-            os.environ["TRANSFORMERS_VERBOSITY"] = before
     return predefined_recognizers
+
+
+@contextmanager
+def _without(package: str) -> Iterator[None]:
+    """Let an import do without an optional package: seconds, and words on standard error, for models nobody asked for.
+
+    One that is imported already is left alone.
+    """
+    if package in sys.modules:
+        yield
+        return
+    # What an import of a package that is not there finds.
+    sys.modules[package] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[package]
 
 
 _lock: Final = threading.Lock()
