@@ -39,10 +39,19 @@ _MODULES: Final = {**dict.fromkeys(STAGES, "stage"), **dict.fromkeys(LIFECYCLE, 
 _ALONE: Final = frozenset({"simulate", "verify", "explain", "audit", "evaluate", "export"})
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; gives the exit code."""
+def main(argv: Sequence[str] | None = None, own_process: bool = False) -> int:
+    """Run the command; gives the exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Those of the process unless given.
+    own_process : bool
+        Whether nothing else runs in this process, so that it may be forked.
+    """
     own, beam_args = _split(list(sys.argv[1:] if argv is None else argv))
     arguments = parser().parse_args(own)
+    arguments.own_process = own_process
     quiet()
     try:
         log.begin(getattr(arguments, "log_format", None))
@@ -71,7 +80,9 @@ def console() -> NoReturn:
     libraries' C++ parts, which now and then aborts the process ("terminate called without an active exception"): a run
     whose release is current would end with a code that says it failed.
     """
-    code = main()
+    code = main(own_process=True)
+    if "pipeline.processes" in sys.modules:
+        sys.modules["pipeline.processes"].end()
     if "pipeline.jobs.spark" in sys.modules:
         sys.modules["pipeline.jobs.spark"].stop_servers()
     with suppress(OSError):

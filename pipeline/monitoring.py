@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -13,11 +14,25 @@ NAMESPACE: Final = "afterword"
 BUCKET_ROWS, BUCKET_BYTES, BUCKET_MS = "bucket_rows", "bucket_bytes", "bucket_load_ms"
 
 
-def bucket(table: pa.Table, begin: float) -> None:
-    """Tell of one bucket of a shuffle; `begin` is when it was begun to be put together, by `time.monotonic`."""
-    told = {BUCKET_ROWS: table.num_rows, BUCKET_BYTES: table.nbytes, BUCKET_MS: int((time.monotonic() - begin) * 1e3)}
-    for name, value in told.items():
-        Metrics.distribution(NAMESPACE, name).update(value)
+@dataclass(frozen=True)
+class Bucket:
+    """What is told of one bucket of a shuffle. A worker's thread or process finds it; its DoFn tells it, as Beam knows
+    that alone.
+    """
+
+    rows: int
+    bytes: int
+    ms: int
+
+    @staticmethod
+    def of(table: pa.Table, begin: float) -> Bucket:
+        """Of a bucket that was begun to be put together then, by `time.monotonic`."""
+        return Bucket(table.num_rows, table.nbytes, int((time.monotonic() - begin) * 1e3))
+
+    def tell(self) -> None:
+        """Tell it to the runner."""
+        for name, value in ((BUCKET_ROWS, self.rows), (BUCKET_BYTES, self.bytes), (BUCKET_MS, self.ms)):
+            Metrics.distribution(NAMESPACE, name).update(value)
 
 
 def counted(counts: pa.Table) -> pa.Table:

@@ -77,7 +77,8 @@ class WorkerOptions:
     ----------
     threads : int
         Buckets, or batches of a file, that a worker works on at once; 0 = two on the local runner, which has one worker
-        for the whole machine, and one elsewhere. Each holds its own in memory. What comes out is the same.
+        for the whole machine, and one elsewhere. Each holds its own in memory. The commands fork as many processes for
+        them on the local runner (Linux); else they are threads. What comes out is the same.
     """
 
     threads: int = 0

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pipeline import storage
 from pipeline.errors import VerifyError
+from pipeline.memory import give_back
 from pipeline.writers.views import VIEWS
 from schemas import DEAD_LETTER, EXAMPLE, GOLD, LEFT_OUT, TAIL, Record
 
@@ -54,6 +55,7 @@ class ReleaseFiles:
         """Hold no table any more."""
         for name in ("lineage", "left_out"):
             self.__dict__.pop(name, None)
+        give_back()
 
     def paths(self, view: str) -> list[str]:
         """Files of a view, of the lineage or of another table."""

@@ -149,8 +149,11 @@ class Workspace:
 
     @staticmethod
     def bucket_numbers(folder: str) -> list[int]:
-        """Numbers of the buckets in a table's folder."""
-        paths = storage.files(folder, "bucket-*.parquet")
+        """Numbers of the buckets in a table's folder, the largest first: where one holds a user of very many turns, it
+        is not begun when all others are done.
+        """
+        sizes = storage.sizes(folder, "bucket-*.parquet")
+        paths = sorted(sizes, key=lambda path: (-sizes[path], path))
         return [int(p.rsplit("bucket-", 1)[1].removesuffix(".parquet")) for p in paths]
 
     def read(self, stage: str, name: str, record: Record, columns: list[str] | None = None) -> pa.Table:

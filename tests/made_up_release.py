@@ -39,7 +39,7 @@ def write_all(folder: Path, whole: pa.Table, shards: int) -> tuple[Path, dict[st
         place = pa.array(plan(held))
         write = WriteShard(str(folder), plan, views, frozenset(unwritten(counts)))
         for number in range(sum(plan.shards.values())):
-            for told in write.process((number, held.filter(pa.compute.equal(place, number)))):
+            for told in write.work((number, held.filter(pa.compute.equal(place, number)))):
                 files |= {f["path"]: f for f in told.to_pylist()}
     manifest = {
         "release_id": "0123456789abcdef" * 4,

@@ -15,7 +15,7 @@ from typing import Final
 
 from apache_beam.io.filesystems import FileSystems
 
-from pipeline import log, storage
+from pipeline import log, processes, storage
 from pipeline.completeness.expected import read_expectations
 from pipeline.completeness.ready import Wanted
 from pipeline.config import load
@@ -48,8 +48,11 @@ def context(arguments: argparse.Namespace, beam_args: list[str]) -> Context:
         overrides.append(f"events.metrics={json.dumps(arguments.metrics)}")
     config = load(arguments.config, overrides)
     options = pipeline_options(beam_args)
-    reachable(options, out=arguments.out, input=getattr(arguments, "input", None))
     FileSystems.set_options(options)
+    if getattr(arguments, "own_process", False):
+        # Before anything begins a thread: the files of a store are read in some.
+        processes.begin(Context(Workspace(arguments.out), config, beam_args).processes)
+    reachable(options, out=arguments.out, input=getattr(arguments, "input", None))
     if getattr(arguments, "input", None):
         arguments.input = rooted(options, arguments.input)
     progress = Progress(log=log.current())
@@ -75,7 +78,19 @@ def stores(beam_args: list[str]) -> None:
 
 @contextmanager
 def alone(out: str, command: str) -> Iterator[None]:
-    """Hold an output folder's work area; two runs at once on one folder would mix their stages."""
+    """Hold an output folder's work area; two runs at once on one folder would mix their stages.
+
+    The processes that work beside this one end before others are let in.
+    """
+    with _held(out, command):
+        try:
+            yield
+        finally:
+            processes.end()
+
+
+@contextmanager
+def _held(out: str, command: str) -> Iterator[None]:
     if not storage.is_local(out):
         with _leased(out, command):
             yield

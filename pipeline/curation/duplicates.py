@@ -21,7 +21,7 @@ from pipeline.curation.resolve import resolve
 from pipeline.curation.shingles import I64, Shingles
 from pipeline.curation.shuffling import Shuffling
 from pipeline.curation.texts import READS
-from pipeline.transforms.threads import SideBySide
+from pipeline.transforms.shuffle import WholeBuckets
 from schemas import EXAMPLE
 
 _ROW_BITS: Final = 32
@@ -61,7 +61,7 @@ def _together(table: pa.Table) -> I64:
 
 @beam.typehints.with_output_types(pa.Table)
 class PairUp(beam.DoFn):
-    """Buckets of rows that may be alike to PAIR tables."""
+    """Buckets of rows that may be alike to PAIR tables, one after the other: all at once may be very many."""
 
     def __init__(self, options: NearOptions) -> None:
         self._options = options
@@ -93,7 +93,7 @@ def _read_side(path: str, key: I64, width: int) -> Side:
 
 
 @beam.typehints.with_output_types(pa.Table)
-class AttachFirst(SideBySide):
+class AttachFirst(WholeBuckets):
     """Buckets of pairs to pairs, each once, with what is known of the first example."""
 
     def __init__(self, paths: Paths, options: NearOptions, threads: int = 1) -> None:
@@ -111,7 +111,7 @@ class AttachFirst(SideBySide):
 
 
 @beam.typehints.with_output_types(pa.Table)
-class Compare(SideBySide):
+class Compare(WholeBuckets):
     """Buckets of half-told pairs to EDGE tables: the pairs that are alike."""
 
     def __init__(self, paths: Paths, options: NearOptions, threads: int = 1) -> None:
@@ -177,9 +177,9 @@ class NearDuplicates(beam.PTransform):
             found |= "Which" >> beam.Map(self._which).with_output_types(pa.Table)
         return (
             found
-            | "ByFirst" >> self._by.shuffle(ByBucket("first"))
+            | "ByFirst" >> self._by.group(ByBucket("first"))
             | "AttachFirst" >> beam.ParDo(AttachFirst(*settings))
-            | "BySecond" >> self._by.shuffle(ByBucket("second"))
+            | "BySecond" >> self._by.group(ByBucket("second"))
             | "Compare" >> beam.ParDo(Compare(*settings))
             | "Together" >> self._by.shuffle(_together)
             | "Resolve" >> beam.ParDo(self._resolve)

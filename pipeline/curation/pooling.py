@@ -16,7 +16,7 @@ from pipeline.curation.conversations import Shared
 from pipeline.curation.known import KnownPass, compare, diff
 from pipeline.transforms.counts import counts
 from pipeline.transforms.pool import KEY_SEPARATOR, PoolOptions, pool
-from pipeline.transforms.shuffle import KeyHash, Shuffle
+from pipeline.transforms.shuffle import Group, KeyHash, WholeBuckets
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.voters import CORRECTION_READS, TURN_READS, VoteOptions
 from pipeline.transforms.votes import votes
@@ -82,7 +82,7 @@ class CastVotes(SideBySide):
 
 
 @beam.typehints.with_output_types(pa.Table)
-class PoolVotes(SideBySide):
+class PoolVotes(WholeBuckets):
     """Buckets of whole utterances to files of Example rows; gives the counts of the votes that became none, and the
     examples as `pooled`: which of them are kept is told later. What contradicts a training set is listed in the folder
     `review`.
@@ -120,6 +120,6 @@ class Curate(beam.PTransform):
     def expand(self, buckets: beam.PCollection) -> beam.PCollection:
         """Build the graph."""
         cast = buckets | "CastVotes" >> beam.ParDo(self._cast).with_outputs("counts", main="votes")
-        by_utterance = Shuffle(WordsHash(self._buckets), self._mode, self._spill)
+        by_utterance = Group(WordsHash(self._buckets), self._mode, self._spill)
         pooled = cast.votes | "ByUtterance" >> by_utterance | "PoolVotes" >> beam.ParDo(self._pooled)
         return (cast.counts, pooled) | beam.Flatten()

@@ -30,6 +30,7 @@ from pipeline.curation.shuffling import Shuffling
 from pipeline.curation.texts import READS as TEXT_READS
 from pipeline.transforms.counts import counts, domain_names, rows_by_domain
 from pipeline.transforms.shards import examples_by_kind
+from pipeline.transforms.shuffle import WholeBuckets
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import EXAMPLE, LEFT_OUT
@@ -115,7 +116,7 @@ class ByGroup:
 
 
 @beam.typehints.with_output_types(pa.Table)
-class Apply(SideBySide):
+class Apply(WholeBuckets):
     """Buckets of verdicts to a file of the examples that stay and one of LEFT_OUT rows; gives their counts."""
 
     def __init__(self, source: str, target: str, left: str, number: int, is_last: bool, threads: int = 1) -> None:
@@ -167,7 +168,7 @@ class Sift(beam.PTransform):
         found = [looked[_VERDICTS]]
         if self._near is not None:
             found.append(looked.near | NearDuplicates(partial(bucket_path, self._folder), self._near, self._by))
-        gathered = tuple(found) | "ToBuckets" >> self._by.shuffle(ByBucket("key"))
+        gathered = tuple(found) | "ToBuckets" >> self._by.group(ByBucket("key"))
         return gathered | "Apply" >> beam.ParDo(self._apply)
 
 
@@ -187,5 +188,5 @@ class CapAndSample(beam.PTransform):
             together = rows | f"By {column}" >> self._by.shuffle(ByGroup(column, self._by.buckets))
             cut = together | f"Cap {column}" >> beam.ParDo(Cap(column, self._caps)).with_outputs(_VERDICTS, main="rows")
             rows, found = cut.rows, [*found, cut[_VERDICTS]]
-        gathered = tuple(found) | "ToBuckets" >> self._by.shuffle(ByBucket("key"))
+        gathered = tuple(found) | "ToBuckets" >> self._by.group(ByBucket("key"))
         return gathered | "Apply" >> beam.ParDo(self._apply)

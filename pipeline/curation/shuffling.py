@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.transforms.shuffle import Partition, Shuffle
+from pipeline.transforms.shuffle import Group, Partition, Shuffle
 
 
 @dataclass(frozen=True)
@@ -31,3 +31,7 @@ class Shuffling:
     def shuffle(self, partition: Partition) -> Shuffle:
         """Rows to whole buckets."""
         return Shuffle(partition, self.mode, self.folder, self.threads)
+
+    def group(self, partition: Partition) -> Group:
+        """Rows to the pieces of buckets, for a `WholeBuckets`."""
+        return Group(partition, self.mode, self.folder, self.threads)

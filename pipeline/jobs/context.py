@@ -78,6 +78,11 @@ class Context:
         local = self.options.view_as(StandardOptions).runner == LOCAL_RUNNER
         return min(2, os.cpu_count() or 1) if local else 1
 
+    @property
+    def processes(self) -> int:
+        """Processes that work beside the command's own: as many as threads, where the local runner works in it."""
+        return self.threads if _in_here(self.options) else 0
+
     def keep_options(self, stage: str) -> None:
         """Keep beside a finished stage what it was run with, paths too: `forget` runs it again."""
         path = storage.join(self.workspace.stage(stage), OPTIONS_FILE)
@@ -226,5 +231,11 @@ def write_counts(tables: beam.PCollection, path: str) -> None:
 
 
 def numbers(pipeline: beam.Pipeline, buckets: list[int]) -> beam.PCollection:
-    """Bucket numbers as elements that a runner may spread over its workers."""
-    return pipeline | beam.Create(buckets, reshuffle=True)
+    """Bucket numbers as elements that a runner may spread over its workers; in their order where it works in here."""
+    return pipeline | beam.Create(buckets, reshuffle=not _in_here(pipeline.options))
+
+
+def _in_here(options: PipelineOptions) -> bool:
+    """Whether the local runner works in this process alone."""
+    direct, runner = options.view_as(DirectOptions), options.view_as(StandardOptions).runner
+    return runner == LOCAL_RUNNER and direct.direct_running_mode == "in_memory" and direct.direct_num_workers == 1

@@ -206,7 +206,7 @@ def _sample(context: Context, kept: dict[str, int], wished: int) -> dict[str, in
             if name not in SAMPLINGS:
                 told.append(buckets | f"Count {name}" >> beam.ParDo(CountRows(name, folder)))
                 continue
-            read = SampleRows(name, folder, highest_hash(kept[name], wished))
+            read = SampleRows(name, folder, highest_hash(kept[name], wished), context.threads)
             sampled = buckets | f"Sample {name}" >> beam.ParDo(read).with_outputs(COUNTS, main="rows")
             record = SAMPLINGS[name].sample
             _ = sampled.rows | f"Write {name}" >> WriteLowest(_sample_path(context, name), record, wished)

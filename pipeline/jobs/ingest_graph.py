@@ -17,9 +17,10 @@ from pipeline.privacy.sample import lowest
 from pipeline.tail.files import LABELS, OPEN, RECENT
 from pipeline.tail.takeover import Taken, interval_of
 from pipeline.transforms.admit import Admission
-from pipeline.transforms.ingest import IngestTurns, Place, WriteDead, WriteGold
-from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, REDACTIONS, RENAMED, TAGS, TURNS, ReadFiles
+from pipeline.transforms.ingest import TABLES, IngestTurns, Place, WriteDead, WriteGold
+from pipeline.transforms.read import COUNTS, DEAD, GOLD, INPUTS, PIECES, REDACTIONS, RENAMED, TAGS, TURNS, ReadFiles
 from pipeline.transforms.shuffle import KeyHash, Partition, Shuffle
+from pipeline.transforms.spread import Spread
 from pipeline.transforms.superseding import marked_labels
 from pipeline.transforms.tail import TAGS as TAIL_TAGS
 from pipeline.transforms.tail import ReadTail, TailFile, TailTables
@@ -60,7 +61,9 @@ def build(pipeline: beam.Pipeline, context: Context, reading: Reading) -> None:
     table, mode, buckets = context.workspace.table, context.shuffle_mode, reading.buckets
     spill = context.workspace.spill("ingest")
     read = pipeline | beam.Create([(path, uri) for path, uri, _ in reading.found.files], reshuffle=True)
-    read = read | "Read" >> beam.ParDo(_reader(context, reading)).with_outputs(*TAGS)
+    spread = Spread(buckets, spill) if mode == "spill" else None
+    reader = beam.ParDo(_reader(context, reading, spread))
+    read = read | "Read" >> reader.with_outputs(*TAGS, *(PIECES if spread else ()))
     # What was read, and with it what was taken over.
     sources = [read, *_taken(pipeline, reading)]
     by_tag = {tag: tuple(source[tag] for source in sources) for tag in (TURNS, GOLD, DEAD, COUNTS, RENAMED)}
@@ -73,8 +76,11 @@ def build(pipeline: beam.Pipeline, context: Context, reading: Reading) -> None:
         labels | f"NumberGold{k or ''}" >> beam.Map(marked_labels).with_output_types(pa.Table)
         for k, labels in enumerate(by_tag[GOLD])
     ]
+    turns = {TABLES: by_tag[TURNS]}
+    if spread is not None:
+        turns = {TABLES: by_tag[TURNS][1:], **{tag: (read[tag],) for tag in PIECES}}
     parts = (
-        by_tag[TURNS] | IngestTurns(table("ingest", "turns"), buckets, mode, spill, context.threads, rules, tail),
+        turns | IngestTurns(table("ingest", "turns"), buckets, mode, spill, context.threads, rules, tail),
         tuple(gold)
         | "ShuffleGold" >> shuffled(KeyHash("turn_id", buckets), "gold")
         | beam.ParDo(WriteGold(table("ingest", "gold"))),
@@ -93,11 +99,10 @@ def build(pipeline: beam.Pipeline, context: Context, reading: Reading) -> None:
         write_one(renamed, renamed_path(context.workspace), RENAMED_ROWS)
 
 
-def _reader(context: Context, reading: Reading) -> ReadFiles:
-    config = context.config
-    return ReadFiles(
-        reading.format, config.ingest.timezone, context.threads, config.privacy, reading.admission, reading.tombstones
-    )
+def _reader(context: Context, reading: Reading, spread: Spread | None) -> ReadFiles:
+    zone, privacy = context.config.ingest.timezone, context.config.privacy
+    kept_out = (reading.admission, reading.tombstones)
+    return ReadFiles(reading.format, zone, context.threads, privacy, *kept_out, spread)
 
 
 def _taken(pipeline: beam.Pipeline, reading: Reading) -> list[beam.PCollection]:

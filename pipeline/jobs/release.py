@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pyarrow.compute as pc
 
-from pipeline import intervals, storage
+from pipeline import intervals, processes, storage
 from pipeline import manifest as manifests
 from pipeline.documents import documents
 from pipeline.errors import GateError, PublishError
@@ -77,6 +77,8 @@ def hand_over(context: Context, manifest: dict[str, Any]) -> None:
     """
     workspace = context.workspace
     target = _install(workspace, manifest)
+    # No job follows, and the proof may want the memory.
+    processes.end()
     # Proved before anybody is pointed to it.
     proofs = verify(target)
     facts = {"release_id": manifest["release_id"], "proofs": proofs, "quarantined": manifest["quarantine"]["domains"]}

@@ -23,7 +23,7 @@ from pipeline.transforms.shards import (
     by_plan,
     plan,
 )
-from pipeline.transforms.shuffle import Shuffle
+from pipeline.transforms.shuffle import Group, Shuffle
 from pipeline.writers.views import rows_by_split, unwritten, view_rows
 from schemas import DEAD_LETTER, EXAMPLE, FILE, LEFT_OUT, SPLITS
 
@@ -50,8 +50,9 @@ def write_shards(context: Context, passed: gates.Passed) -> list[dict[str, Any]]
         for k, (views, own) in enumerate(by_plan(shards, rows_by_split(told)).items()):
             held = examples if LINEAGE in views else examples | f"Held{k}" >> beam.ParDo(HeldBy(own, views))
             spill = storage.join(workspace.spill("release"), f"plan-{k}")
-            shuffled = held | f"Shuffle{k}" >> Shuffle(own, context.shuffle_mode, spill)
-            written.append(shuffled | f"Write{k}" >> beam.ParDo(WriteShard(folder, own, views, left_out)))
+            shuffled = held | f"Shuffle{k}" >> Group(own, context.shuffle_mode, spill)
+            write = WriteShard(folder, own, views, left_out, context.threads)
+            written.append(shuffled | f"Write{k}" >> beam.ParDo(write))
         write_one(tuple(written) | beam.Flatten(), path, FILE)
 
     context.run(build)

@@ -30,9 +30,11 @@ from pipeline.gold import GoldFiles, merged, of_folder
 from pipeline.jobs.beside import under_names_now
 from pipeline.jobs.context import Context, numbers
 from pipeline.jobs.gold_files import tell_unknown
+from pipeline.memory import give_back
 from pipeline.monitoring import counted
-from pipeline.transforms.chain import PARTS, CountEdges, KnownEdges
+from pipeline.transforms.chain import ByStart, CountEdges, KnownEdges, parts_of
 from pipeline.transforms.sample import CountSessions, KeepSessions, add_histograms, below, cut
+from pipeline.transforms.shuffle import Group
 from pipeline.transforms.write import write_bucket
 from pipeline.workspace import Workspace
 from schemas import EDGE, GOLD, SAID, SIGNALS
@@ -171,17 +173,21 @@ def _chain(context: Context, rows: pa.Table, gold: pa.Table) -> Chain:
         config.train.folds,
         None if before is None else before.to_pydatetime(),
         context.threads,
-        min(PARTS, max(1, len(buckets))),
     )
+    spill = workspace.spill("train")
+    by_start = Group(ByStart(parts_of(len(buckets))), context.shuffle_mode, spill, context.threads)
 
     def build(pipeline: beam.Pipeline) -> None:
-        parts = numbers(pipeline, buckets) | "Edges" >> beam.ParDo(count)
-        edges = parts | "Known" >> KnownEdges(config.chain.min_users)
+        counted = numbers(pipeline, buckets) | "Edges" >> beam.ParDo(count)
+        edges = counted | "Known" >> KnownEdges(config.chain.min_users, by_start, context.threads)
         write = beam.Map(lambda table: storage.write_record(path, table, EDGE)).with_output_types(type(None))
         _ = edges | "WriteEdges" >> write
 
     context.run(build)
-    return fit_chain(storage.read_table(path, EDGE.schema), config.train.folds, config.chain)
+    storage.remove(spill)
+    chain = fit_chain(storage.read_table(path, EDGE.schema), config.train.folds, config.chain)
+    give_back()
+    return chain
 
 
 def _sample(context: Context) -> None:
@@ -194,7 +200,7 @@ def _sample(context: Context) -> None:
     def count(pipeline: beam.Pipeline) -> None:
         summed = (
             numbers(pipeline, buckets)
-            | "Count" >> beam.ParDo(CountSessions(turns, signals))
+            | "Count" >> beam.ParDo(CountSessions(turns, signals, context.threads))
             | beam.CombineGlobally(add_histograms).with_output_types(pa.Table)
         )
         _ = summed | beam.Map(lambda table: storage.write_table(path, table)).with_output_types(type(None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -20,22 +20,28 @@ from models.leading import leading
 from models.reformulation import READS
 from pipeline import storage, tally
 from pipeline.transforms.sample import learnable_rows
-from pipeline.transforms.shuffle import split
+from pipeline.transforms.shuffle import Group, WholeBuckets
 from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path
 from schemas import TURN
 
-# Parts of a large log's edges: what one worker holds. Of a small log each bucket makes one, as a part has its own cost.
-PARTS: Final = 64
+# Buckets whose edges make one part of a large log's: about as many bytes as one of them. A part has its own cost.
+_BUCKETS_A_PART: Final = 4
+_PARTS: Final = 64
 # Of the candidates only what a turn was taken for is wanted; the rest is most of the file.
 _CANDIDATES: Final = tuple(f"candidates.list.element.{name}" for name in ("candidate_id", "offset"))
 
 I64 = npt.NDArray[np.int64]
 
 
-@beam.typehints.with_output_types(tuple[int, pa.Table])
+def parts_of(buckets: int) -> int:
+    """Parts that the edges of so many buckets are summed in: what one worker holds."""
+    return max(1, min(buckets, max(_PARTS, buckets // _BUCKETS_A_PART)))
+
+
+@beam.typehints.with_output_types(pa.Table)
 class CountEdges(SideBySide):
-    """Bucket numbers to (part, EDGE rows) of the bucket's users.
+    """Bucket numbers to EDGE rows of the bucket's users.
 
     Turns that may not be learned from neither start nor end a move.
 
@@ -51,8 +57,6 @@ class CountEdges(SideBySide):
     before : datetime, optional
         Sessions that start from then on are kept for the proof of the thresholds, and not counted.
     threads : int
-    parts : int
-        Parts that the edges are summed in, by hash of their start.
     """
 
     def __init__(
@@ -65,14 +69,13 @@ class CountEdges(SideBySide):
         folds: int,
         before: datetime | None = None,
         threads: int = 1,
-        parts: int = PARTS,
     ) -> None:
         super().__init__(threads)
-        self._turns, self._signals, self._in = turns, signals, parts
+        self._turns, self._signals = turns, signals
         self._language, self._by_locale = language, by_locale
         self._gap, self._folds, self._before = gap, folds, before
 
-    def work(self, bucket: int) -> list[tuple[int, pa.Table]]:
+    def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
         table, reading = _read(bucket_path(self._signals, bucket))
         turns = storage.read_table(bucket_path(self._turns, bucket), TURN.schema, ["interpretations", "locale"])
@@ -80,7 +83,7 @@ class CountEdges(SideBySide):
         spoken = languages(turns["locale"], self._language, self._by_locale)
         edges = edges_of(table, reading, turns["interpretations"], counted, spoken, self._folds, self._gap)
         tally.add(table.num_rows)
-        return list(_parts(edges, self._in))
+        return [edges]
 
     def _early(self, table: pa.Table) -> npt.NDArray[np.bool_]:
         if self._before is None:
@@ -99,32 +102,55 @@ def _read(path: str) -> tuple[pa.Table, I64]:
     return table, leading(ids, offset, list_offsets(lists))
 
 
-def _parts(edges: pa.Table, parts: int) -> Iterator[tuple[int, pa.Table]]:
-    """Edges by part: all of a start are in one."""
-    start = mix(edges["words"].fill_null(0).to_numpy(), edges["reading"].to_numpy())
-    return split(edges, (start.view(np.uint64) % np.uint64(parts)).astype(np.int64))
+class ByStart:
+    """Partition EDGE rows: all of a start (words and reading) are in one part."""
+
+    def __init__(self, parts: int) -> None:
+        self._in = parts
+
+    def __call__(self, edges: pa.Table) -> I64:
+        """Part of each row, shape (n,)."""
+        start = mix(edges["words"].fill_null(0).to_numpy(), edges["reading"].to_numpy())
+        return (start.view(np.uint64) % np.uint64(self._in)).astype(np.int64)
+
+
+@beam.typehints.with_output_types(pa.Table)
+class SumEdges(WholeBuckets):
+    """(part, EDGE rows) to what enough users of each start did."""
+
+    def __init__(self, min_users: int, threads: int = 1) -> None:
+        super().__init__(threads)
+        self._min_users = min_users
+
+    def work(self, element: tuple[int, pa.Table]) -> list[pa.Table]:
+        """One part."""
+        return [known_edges(add_edges([element[1]]), self._min_users)]
 
 
 class KnownEdges(beam.PTransform):
-    """(part, EDGE rows) to one EDGE table of what enough users did."""
+    """EDGE rows of all buckets to one EDGE table of what enough users did.
 
-    def __init__(self, min_users: int) -> None:
+    Parameters
+    ----------
+    min_users : int
+    by_start : Group
+        By `ByStart`. What a runner combines it may hold at once; the edges of a large log are most of its turns.
+    threads : int
+    """
+
+    def __init__(self, min_users: int, by_start: Group, threads: int = 1) -> None:
         super().__init__()
-        self._min_users = min_users
+        self._min_users, self._by_start, self._threads = min_users, by_start, threads
 
-    def expand(self, parts: beam.PCollection) -> beam.PCollection:
-        """Sum each part, cut it, and put the parts together."""
-        least = self._min_users
-
-        def cut(part: tuple[int, pa.Table]) -> pa.Table:
-            return known_edges(part[1], least)
+    def expand(self, edges: beam.PCollection) -> beam.PCollection:
+        """Bring the edges of a start together, sum them, and put what is left together."""
 
         def add(tables: Iterable[pa.Table]) -> pa.Table:
             return add_edges(list(tables))
 
         return (
-            parts
-            | "Sum" >> beam.CombinePerKey(add).with_output_types(tuple[int, pa.Table])
-            | "Cut" >> beam.Map(cut).with_output_types(pa.Table)
+            edges
+            | "ByStart" >> self._by_start
+            | "Sum" >> beam.ParDo(SumEdges(self._min_users, self._threads))
             | "Gather" >> beam.CombineGlobally(add).with_output_types(pa.Table)
         )

@@ -16,6 +16,7 @@ from features.hashing import hash64, strings
 from features.text import flat
 from pipeline import storage
 from pipeline.transforms.counts import counts
+from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import bucket_path
 from schemas import (
     EXAMPLE,
@@ -104,16 +105,17 @@ def highest_hash(rows: int, wished: int) -> int:
 
 
 @beam.typehints.with_output_types(pa.Table, **{COUNTS: pa.Table})
-class SampleRows(beam.DoFn):
+class SampleRows(SideBySide):
     """Bucket numbers to sample rows up to a key hash; how many rows the bucket has goes to the tag `counts`.
 
     Equal keys have one hash, so what occurs twice stands in the sample twice.
     """
 
-    def __init__(self, name: str, folder: str, highest: int) -> None:
+    def __init__(self, name: str, folder: str, highest: int, threads: int = 1) -> None:
+        super().__init__(threads)
         self._name, self._folder, self._highest = name, folder, highest
 
-    def process(self, bucket: int) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
+    def work(self, bucket: int) -> list[pa.Table | beam.pvalue.TaggedOutput]:
         """One bucket."""
         sampling = SAMPLINGS[self._name]
         table = storage.read_table(bucket_path(self._folder, bucket), sampling.schema, sampling.schema.names)
@@ -122,8 +124,8 @@ class SampleRows(beam.DoFn):
         rows = table.filter(pa.array(keep))
         derived = {n: rows[n] for n in sampling.sample.names if n in rows.column_names} | dict(sampling.derive(rows))
         sample = sampling.sample.conform(pa.table(derived))
-        yield sample.append_column(_HASH, pa.array(hashes[keep]))
-        yield beam.pvalue.TaggedOutput(COUNTS, counts("gates", {}, {self._name: table.num_rows}))
+        counted = counts("gates", {}, {self._name: table.num_rows})
+        return [sample.append_column(_HASH, pa.array(hashes[keep])), beam.pvalue.TaggedOutput(COUNTS, counted)]
 
 
 @beam.typehints.with_output_types(pa.Table)

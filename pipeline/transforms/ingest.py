@@ -7,6 +7,7 @@ decide it; only where they belong to different subjects, the losers' buckets are
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import apache_beam as beam
 import numpy as np
@@ -19,42 +20,46 @@ from pipeline.filters.excluded import with_excluded
 from pipeline.filters.rules import Rule
 from pipeline.tail.sessions import TAKEN
 from pipeline.transforms.counts import counts
-from pipeline.transforms.shuffle import KeyHash, Shuffle
+from pipeline.transforms.shuffle import Cut, KeyHash, Together, WholeBuckets
+from pipeline.transforms.spread import DECIDING, ROWS
 from pipeline.transforms.superseding import BATCH_ROW, DECIDES, marked, notices, repeated, settled, strangers, supersede
 from pipeline.transforms.tail import TailTables, split_off
-from pipeline.transforms.threads import SideBySide
 from pipeline.transforms.write import write_bucket
 from schemas import DEAD_LETTER, GOLD, TURN
 
+# What `IngestTurns` takes: turns as tables, in one PCollection or more, or by what they are.
+TABLES: Final = "tables"
+Read = beam.PCollection | tuple[beam.PCollection, ...] | dict[str, tuple[beam.PCollection, ...]]
 
-@beam.typehints.with_output_types(pa.Table, decides=pa.Table)
+
+@beam.typehints.with_output_types(pa.Table, **{DECIDING: pa.Table})
 class _Fork(beam.DoFn):
-    """Mark rows and pass them on; what decides about them goes to the tag `decides`."""
+    """Mark rows and pass them on; what decides about them goes to the tag `deciding`."""
 
     def process(self, turns: pa.Table) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
         """One batch."""
         rows = marked(turns)
-        yield beam.pvalue.TaggedOutput("decides", rows.select(DECIDES))
+        yield beam.pvalue.TaggedOutput(DECIDING, rows.select(DECIDES))
         yield rows
 
 
 @beam.typehints.with_output_types(pa.Table, counts=pa.Table)
-class _Supersede(beam.DoFn):
+class _Supersede(WholeBuckets):
     """Give notice of the records that stay; counts go to the tag `counts`."""
 
-    def process(self, bucket: tuple[int, pa.Table]) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
+    def work(self, bucket: tuple[int, pa.Table]) -> list[pa.Table | beam.pvalue.TaggedOutput]:
         """One bucket of turn ids."""
         _, table = bucket
         rivals = table.filter(pa.array(repeated(table)))
         kept = supersede(rivals)
-        yield notices(rivals, kept)
         gone = {"superseded": rivals.num_rows - kept.num_rows}
         told = {"superseded.other_conversation": strangers(rivals, kept)}
-        yield beam.pvalue.TaggedOutput("counts", counts("ingest", {"in": table.num_rows} | gone, told))
+        counted = counts("ingest", {"in": table.num_rows} | gone, told)
+        return [notices(rivals, kept), beam.pvalue.TaggedOutput("counts", counted)]
 
 
 @beam.typehints.with_output_types(pa.Table)
-class _WriteTurns(SideBySide):
+class _WriteTurns(WholeBuckets):
     """Settle and write a bucket of subjects, marked by the rules that keep turns out of learning; gives its counts.
 
     Of an incremental run the sessions that it judges; the rest goes to the tables of the tail.
@@ -85,7 +90,8 @@ class _WriteTurns(SideBySide):
 class IngestTurns(beam.PTransform):
     """Turn tables to files, one a bucket of subjects; gives COUNT tables.
 
-    Takes turns as read, or with them a second PCollection of those that were taken over (`ReadTail`).
+    Takes turns as read, or with them a second PCollection of those that were taken over (`ReadTail`); or a dict of
+    such tables, as `tables`, and of pieces of turns that `Spread` has cut, as `rows` and `deciding`.
     """
 
     def __init__(
@@ -102,21 +108,23 @@ class IngestTurns(beam.PTransform):
         self._folder, self._buckets, self._mode, self._spill = folder, buckets, mode, spill
         self._threads, self._rules, self._tail = threads, rules, tail
 
-    def expand(self, turns: beam.PCollection | tuple[beam.PCollection, ...]) -> beam.PCollection:
+    def expand(self, turns: Read) -> beam.PCollection:
         """Build the graph."""
-        inputs = turns if isinstance(turns, tuple) else (turns,)
-        by_turn = Shuffle(KeyHash("turn_id", self._buckets), self._mode, f"{self._spill}/turn", self._threads)
-        by_subject = Shuffle(KeyHash("subject_id", self._buckets), self._mode, f"{self._spill}/subject", self._threads)
-        forks = [
-            each | f"Fork{k or ''}" >> beam.ParDo(_Fork()).with_outputs("decides", main="rows")
-            for k, each in enumerate(inputs)
-        ]
-        ruled = tuple(fork.decides for fork in forks) | "ByTurn" >> by_turn
-        ruled = ruled | "Supersede" >> beam.ParDo(_Supersede()).with_outputs("counts", main="notices")
-        rows = (*(fork.rows for fork in forks), ruled.notices) | "BySubject" >> by_subject
+        held = turns if isinstance(turns, dict) else {TABLES: turns if isinstance(turns, tuple) else (turns,)}
+        deciding, rows = list(held.get(DECIDING, ())), list(held.get(ROWS, ()))
+        for k, each in enumerate(held.get(TABLES, ())):
+            fork = each | f"Fork{k or ''}" >> beam.ParDo(_Fork()).with_outputs(DECIDING, main=ROWS)
+            deciding.append(fork[DECIDING] | f"CutDeciding{k or ''}" >> self._cut("turn_id", "turn"))
+            rows.append(fork[ROWS] | f"CutRows{k or ''}" >> self._cut("subject_id", "subject"))
+        supersede = beam.ParDo(_Supersede(self._threads)).with_outputs("counts", main="notices")
+        ruled = tuple(deciding) | "ByTurn" >> Together() | "Supersede" >> supersede
+        rows.append(ruled.notices | "CutNotices" >> self._cut("subject_id", "subject"))
         write = _WriteTurns(self._folder, self._threads, self._rules, self._tail)
-        written = rows | "WriteTurns" >> beam.ParDo(write)
+        written = tuple(rows) | "BySubject" >> Together() | "WriteTurns" >> beam.ParDo(write)
         return (ruled.counts, written) | "Counts" >> beam.Flatten()
+
+    def _cut(self, key: str, name: str) -> Cut:
+        return Cut(KeyHash(key, self._buckets), self._mode, f"{self._spill}/{name}", self._threads)
 
 
 class Place:

@@ -20,7 +20,9 @@ from pipeline.readers.stream import HashingStream, Salvage, decompress, open_sto
 from pipeline.transforms.admit import Admission
 from pipeline.transforms.check import check
 from pipeline.transforms.counts import counts
-from pipeline.transforms.threads import Threaded, at_end
+from pipeline.transforms.shuffle import SPILL_BYTES
+from pipeline.transforms.spread import DECIDING, ROWS, Spread
+from pipeline.transforms.threads import SideBySide, at_end
 from schemas import DEAD_LETTER, INPUT, TURN, Reason
 from schemas import GOLD as LABELS
 
@@ -30,11 +32,14 @@ TURNS, GOLD, DEAD, INPUTS = "turns", "gold", "dead_letters", "inputs"
 COUNTS, REDACTIONS, RENAMED = "counts", "redactions", "renamed"
 # Every output is told its type: Beam pickles what it knows nothing of.
 TAGS = (TURNS, GOLD, DEAD, INPUTS, COUNTS, REDACTIONS, RENAMED)
+PIECES = (ROWS, DECIDING)
 
 
-@beam.typehints.with_output_types(pa.Table, **dict.fromkeys(TAGS, pa.Table))
-class ReadFiles(Threaded):
+@beam.typehints.with_output_types(pa.Table, **dict.fromkeys(TAGS, pa.Table), **dict.fromkeys(PIECES, tuple[int, str]))
+class ReadFiles(SideBySide):
     """(path, uri) pairs to tables, tagged `turns`, `gold`, `dead_letters`, `inputs`, `counts`, `redactions`, `renamed`.
+
+    Where there is a `spread`, in place of `turns` the pieces it cuts them to, tagged `rows` and `deciding`.
 
     A file that cannot be read becomes one dead letter at the position reached; what was read before it stays. The
     bytes are hashed as they pass. Turns of forgotten users go no further than this; the other turns and dead letters
@@ -49,17 +54,31 @@ class ReadFiles(Threaded):
         privacy: PrivacyOptions | None = None,
         admission: Admission | None = None,
         tombstones: TombstoneFiles | None = None,
+        spread: Spread | None = None,
     ) -> None:
         super().__init__(threads)
+        self._spread = spread
+        self._held: list[readers.Batch] = []
+        self._bytes = 0
         self._format, self._zone = format, zone
         self._privacy = privacy or PrivacyOptions()
         self._admission, self._files = admission or Admission(), tombstones
 
     def setup(self) -> None:
-        """Find the reader, and who is forgotten."""
+        """Find the reader."""
+        super().setup()
+        self._reader = readers.reader(self._format)
+
+    def load(self) -> None:
+        """Find the reader, for the time zone it reads in, and who is forgotten."""
         self._reader = readers.reader(self._format)
         self._tombstones = self._files.load() if self._files else None
         self._redactor = Redactor(self._privacy)
+
+    def start_bundle(self) -> None:
+        """Begin empty: what a failed bundle held must not leak into its retry."""
+        super().start_bundle()
+        self._held, self._bytes = [], 0
 
     def process(self, file: tuple[str, str]) -> Iterator[TaggedOutput]:
         """Read one file."""
@@ -70,25 +89,41 @@ class ReadFiles(Threaded):
         for batch in batches:
             records += batch.records
             replaced += batch.replaced
-            for checked in self._calls.call(self._checked, batch):
-                yield from checked
+            self._held.append(batch)
+            self._bytes += batch.turns.nbytes + batch.dead.nbytes
+            if self._bytes >= SPILL_BYTES:
+                yield from self._check()
         if batches.error is not None:
             detail = f"{uri}: stopped after {records} records ({_cause(batches.error)})"
             letter = dead_letter(Reason.UNREADABLE_FILE, uri, records, detail, None)
             records += 1
-            yield from self._redacted(
-                TURN.empty(), LABELS.empty(), pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema)
+            yield from self._check()
+            yield from self.begin(
+                self._redacted, TURN.empty(), LABELS.empty(), pa.Table.from_pylist([letter], schema=DEAD_LETTER.schema)
             )
         stored_bytes, sha256 = _stored(batches.stored)
         row = {"uri": uri, "bytes": stored_bytes, "sha256": sha256, "records": records, "replaced": replaced}
         yield TaggedOutput(INPUTS, pa.Table.from_pylist([row], schema=INPUT.schema))
 
     def finish_bundle(self) -> Iterator[Any]:
-        """What is still being checked."""
-        for checked in self._calls.rest():
-            yield from map(at_end, checked)
+        """What is held, and what is still being checked."""
+        yield from map(at_end, self._check())
+        yield from super().finish_bundle()
 
-    def _checked(self, batch: readers.Batch) -> list[TaggedOutput]:
+    def _check(self) -> Iterator[Any]:
+        """Begin to check what is held: so much that each of its pieces is worth a file."""
+        held, self._held, self._bytes = self._held, [], 0
+        if held:
+            yield from self.begin(self._checked, held)
+
+    def _checked(self, batches: list[readers.Batch]) -> list[TaggedOutput]:
+        found = [output for batch in batches for output in self._of_batch(batch)]
+        if self._spread is None:
+            return found
+        turns = [output.value for output in found if output.tag == TURNS]
+        return [*(output for output in found if output.tag != TURNS), *self._spread(turns)]
+
+    def _of_batch(self, batch: readers.Batch) -> list[TaggedOutput]:
         turns, refused = check(batch.turns, self._zone or self._reader.zone)
         tally.add(batch.records)
         turns, gold, forgotten = drop_forgotten(turns, batch.gold, self._tombstones)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 import apache_beam as beam
@@ -14,6 +14,7 @@ from features.hashing import hash64, strings
 from features.learnable import READS as LEARNABLE
 from features.learnable import learnable
 from features.said import READS, said
+from features.text import distinct
 from pipeline import storage, tally
 from pipeline.transforms.counts import counts
 from pipeline.transforms.threads import SideBySide
@@ -24,9 +25,17 @@ from schemas import SAID, SIGNALS, TURN
 BIN_BITS: Final = 16
 
 
-def session_bin(table: pa.Table) -> npt.NDArray[np.int64]:
-    """Bin of each row's session, shape (n,)."""
-    return (hash64(strings(table["session_id"]), "afterword/sample") >> np.uint64(64 - BIN_BITS)).astype(np.int64)
+def session_bin(sessions: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """Bin of each row's session, shape (n,). Takes their ids; what is held once is hashed once."""
+    held = distinct(sessions)
+    hashes = hash64(strings(held.dictionary), "afterword/sample") >> np.uint64(64 - BIN_BITS)
+    return np.asarray(hashes.astype(np.int64)[held.indices.to_numpy()])
+
+
+def _session_bins(path: str) -> npt.NDArray[np.int64]:
+    """Bin of each row's session of a file of Signals rows, shape (n,)."""
+    with storage.open_parquet(path, ("session_id",), whole=True) as file:
+        return session_bin(file.read(columns=["session_id"])["session_id"])
 
 
 def histogram(bins: npt.NDArray[np.int64]) -> pa.Table:
@@ -63,17 +72,17 @@ def learnable_rows(folder: str, bucket: int) -> npt.NDArray[np.bool_]:
 
 
 @beam.typehints.with_output_types(pa.Table)
-class CountSessions(beam.DoFn):
+class CountSessions(SideBySide):
     """Bucket numbers to histograms over session bins."""
 
-    def __init__(self, turns: str, signals: str) -> None:
+    def __init__(self, turns: str, signals: str, threads: int = 1) -> None:
+        super().__init__(threads)
         self._turns, self._signals = turns, signals
 
-    def process(self, bucket: int) -> Iterator[pa.Table]:
+    def work(self, bucket: int) -> list[pa.Table]:
         """One bucket."""
         path = bucket_path(self._signals, bucket)
-        sessions = storage.read_table(path, SIGNALS.schema, ["session_id"])
-        yield histogram(session_bin(sessions)[learnable_rows(self._turns, bucket)])
+        return [histogram(_session_bins(path)[learnable_rows(self._turns, bucket)])]
 
 
 @beam.typehints.with_output_types(type(None))
@@ -90,7 +99,7 @@ class KeepSessions(SideBySide):
     def work(self, bucket: int) -> list[None]:
         """One bucket."""
         table = storage.read_table(bucket_path(self._signals, bucket), SIGNALS.schema)
-        keep = (session_bin(table) < self._cut) & learnable_rows(self._turns, bucket)
+        keep = (session_bin(table["session_id"]) < self._cut) & learnable_rows(self._turns, bucket)
         if keep.any():
             kept = table.filter(pa.array(keep))
             write_bucket(self._folder, bucket, kept, SIGNALS)

@@ -18,6 +18,7 @@ from features.timeline import sort
 from pipeline import storage, tally
 from pipeline.tail.files import path_of
 from pipeline.transforms.ingest import by_place
+from pipeline.transforms.shuffle import WholeBuckets
 from pipeline.transforms.write import bucket_path
 from pipeline.writers.licences import count_licences
 from pipeline.writers.texts import with_texts
@@ -156,7 +157,7 @@ class HeldBy(beam.DoFn):
 
 
 @beam.typehints.with_output_types(pa.Table)
-class WriteShard(beam.DoFn):
+class WriteShard(WholeBuckets):
     """A shard's examples to its file in every view that has any of them, and in the lineage; gives FILE rows.
 
     Parameters
@@ -167,6 +168,7 @@ class WriteShard(beam.DoFn):
         The views to write; `lineage` is one of them.
     left_out : set of (split, view)
         What is not written; see `pipeline.writers.views.unwritten`.
+    threads : int
     """
 
     def __init__(
@@ -175,13 +177,18 @@ class WriteShard(beam.DoFn):
         plan: ShardPlan,
         views: tuple[str, ...] = (*VIEWS, LINEAGE),
         left_out: frozenset[tuple[str, str]] = frozenset(),
+        threads: int = 1,
     ) -> None:
+        super().__init__(threads)
         self._folder, self._plan, self._views, self._left_out = folder, plan, views, left_out
 
-    def process(self, shard: tuple[int, pa.Table]) -> Iterator[pa.Table]:
+    def work(self, shard: tuple[int, pa.Table]) -> list[pa.Table]:
         """One shard."""
         number, table = shard
+        del shard
+        written = []
         examples = table.sort_by("example_id")
+        del table
         told = with_texts(examples)
         name = self._plan.name(number)
         for view, make in VIEWS.items():
@@ -190,10 +197,11 @@ class WriteShard(beam.DoFn):
             rows = make(told)
             # Readers of a data set stumble over a file without rows.
             if rows.num_rows:
-                yield write_file(self._folder, f"{view}/data/{name}", rows, make.record)
+                written.append(write_file(self._folder, f"{view}/data/{name}", rows, make.record))
         if LINEAGE in self._views:
-            yield write_file(self._folder, f"{LINEAGE}/data/{name}", examples, EXAMPLE)
+            written.append(write_file(self._folder, f"{LINEAGE}/data/{name}", examples, EXAMPLE))
             tally.add(examples.num_rows)
+        return written
 
 
 @beam.typehints.with_output_types(pa.Table)

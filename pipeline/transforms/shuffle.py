@@ -21,7 +21,7 @@ import pyarrow as pa
 from features.hashing import hash64, strings
 from pipeline import monitoring, storage
 from pipeline.errors import StageError
-from pipeline.transforms.threads import Threaded, at_end
+from pipeline.transforms.threads import SideBySide, Threaded, at_end
 
 Partition = Callable[[pa.Table], npt.NDArray[np.int64]]
 
@@ -77,6 +77,22 @@ def split(table: pa.Table, bucket: npt.NDArray[np.int64]) -> Iterator[tuple[int,
         yield k, ordered.slice(start, end - start)
 
 
+def spilled(table: pa.Table, partition: Partition, folder: str) -> list[tuple[int, str]]:
+    """Cut a table and write the pieces as Arrow files; gives bucket and path of each.
+
+    A name is used once: a retried bundle never meets its own leftovers.
+    """
+    written = []
+    for bucket, piece in split(table, partition(table)):
+        path = storage.join(folder, f"{bucket:05d}-{uuid.uuid4().hex}.arrow")
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, piece.schema) as writer:
+            writer.write_table(piece)
+        storage.write_bytes(path, sink.getvalue())
+        written.append((bucket, path))
+    return written
+
+
 class _Cut(Threaded):
     """Collect tables up to a size, then cut the whole into buckets."""
 
@@ -122,55 +138,70 @@ class _CutTables(_Cut):
 
 @beam.typehints.with_output_types(tuple[int, str])
 class _CutToFiles(_Cut):
-    """Pieces as Arrow files. A name carries the attempt: a retried bundle never meets its own leftovers."""
+    """Pieces as Arrow files."""
 
     def __init__(self, partition: Partition, limit: int, folder: str, threads: int = 1) -> None:
         super().__init__(partition, limit, threads)
         self._folder = folder
 
     def _pieces(self, held: list[pa.Table]) -> list[tuple[int, Any]]:
-        written = []
-        for bucket, piece in super()._pieces(held):
-            path = storage.join(self._folder, f"{bucket:05d}-{uuid.uuid4().hex}.arrow")
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_file(sink, piece.schema) as writer:
-                writer.write_table(piece)
-            storage.write_bytes(path, sink.getvalue())
-            written.append((bucket, path))
-        return written
+        return spilled(pa.concat_tables(held).combine_chunks(), self._partition, self._folder)
+
+
+def whole(pieces: Iterable[str | pa.Table]) -> tuple[pa.Table, monitoring.Bucket]:
+    """A bucket of its pieces, and what there is to tell of it.
+
+    Raises
+    ------
+    StageError
+        If a file of it is gone or damaged.
+    """
+    begin, held = time.monotonic(), list(pieces)
+    tables = [_read(piece) if isinstance(piece, str) else piece for piece in _in_order(held)]
+    table = pa.concat_tables(tables).combine_chunks()
+    return table, monitoring.Bucket.of(table, begin)
+
+
+def _in_order(pieces: list[Any]) -> list[Any]:
+    return sorted(pieces) if isinstance(pieces[0], str) else pieces
+
+
+def _read(path: str) -> pa.Table:
+    try:
+        return pa.ipc.open_file(pa.BufferReader(storage.read_bytes(path))).read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise StageError(f"{path}: a file of the shuffle is gone or damaged ({error}); run it again") from None
+
+
+class WholeBuckets(SideBySide):
+    """Takes the (bucket, pieces) of `Group`; `work` is given (bucket, table), put together where the work is done."""
+
+    def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[Any]:
+        """Begin a bucket."""
+        bucket, pieces = element
+        yield from self.begin(self.gathered, bucket, list(pieces))
+
+    def gathered(self, bucket: int, pieces: list[Any]) -> list[Any]:
+        """All outputs of one bucket."""
+        held = [*whole(pieces)]
+        told = held.pop()
+        # What works on it may let go of it: nothing here holds it meanwhile.
+        return [told, *self.work((bucket, held.pop()))]
 
 
 @beam.typehints.with_output_types(tuple[int, pa.Table])
 class _Load(beam.DoFn):
-    """Read a bucket's files back as one table."""
+    """Put buckets together."""
 
-    def process(self, pair: tuple[int, Iterable[str]]) -> Iterator[tuple[int, pa.Table]]:
+    def process(self, pair: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, pa.Table]]:
         """One table a bucket."""
-        bucket, paths = pair
-        begin, pieces = time.monotonic(), []
-        for path in sorted(paths):
-            try:
-                pieces.append(pa.ipc.open_file(pa.BufferReader(storage.read_bytes(path))).read_all())
-            except (pa.ArrowInvalid, OSError) as error:
-                raise StageError(f"{path}: a file of the shuffle is gone or damaged ({error}); run it again") from None
-        table = pa.concat_tables(pieces).combine_chunks()
-        monitoring.bucket(table, begin)
-        yield bucket, table
+        table, told = whole(pair[1])
+        told.tell()
+        yield pair[0], table
 
 
-def _concatenate(pair: tuple[int, Iterable[pa.Table]]) -> tuple[int, pa.Table]:
-    begin = time.monotonic()
-    table = pa.concat_tables(list(pair[1])).combine_chunks()
-    monitoring.bucket(table, begin)
-    return pair[0], table
-
-
-class Shuffle(beam.PTransform):
-    """Tables of any rows to one table a bucket.
-
-    The order of rows within a bucket is not defined: sort by a total order afterwards.
-
-    Takes one PCollection of tables, or a tuple of several with one schema.
+class Cut(beam.PTransform):
+    """Tables of any rows to (bucket, piece): tables, or in the mode `spill` paths of files.
 
     Parameters
     ----------
@@ -190,17 +221,43 @@ class Shuffle(beam.PTransform):
             raise ValueError(f"shuffle mode {mode!r}: spill or native is wanted")
         self._partition, self._mode, self._folder, self._threads = partition, mode, folder, threads
 
+    def expand(self, tables: beam.PCollection) -> beam.PCollection:
+        """Build the graph."""
+        if self._mode == "spill":
+            cut = _CutToFiles(self._partition, SPILL_BYTES, self._folder, self._threads)
+            return tables | "ToFiles" >> beam.ParDo(cut)
+        return tables | "ToTables" >> beam.ParDo(_CutTables(self._partition, NATIVE_BYTES))
+
+
+class Together(beam.PTransform):
+    """Several PCollections of (bucket, piece) to (bucket, pieces), for a DoFn that is a `WholeBuckets`."""
+
+    def expand(self, pieces: tuple[beam.PCollection, ...]) -> beam.PCollection:
+        """Build the graph."""
+        return (pieces[0] if len(pieces) == 1 else pieces | beam.Flatten()) | beam.GroupByKey()
+
+
+class Group(beam.PTransform):
+    """Tables of any rows to (bucket, pieces), for a DoFn that is a `WholeBuckets`.
+
+    The order of rows within a bucket is not defined: sort by a total order afterwards.
+
+    Takes one PCollection of tables, or a tuple of several with one schema, and the parameters of `Cut`.
+    """
+
+    def __init__(self, partition: Partition, mode: str, folder: str, threads: int = 1) -> None:
+        super().__init__()
+        self._cut = Cut(partition, mode, folder, threads)
+
     def expand(self, tables: beam.PCollection | tuple[beam.PCollection, ...]) -> beam.PCollection:
         """Build the graph. Several inputs are cut each by itself: a runner may hold what it flattens."""
         inputs = tables if isinstance(tables, tuple) else (tables,)
-        cut = [self._cut(each, str(k or "")) for k, each in enumerate(inputs)]
-        grouped = (cut if len(cut) == 1 else [tuple(cut) | beam.Flatten()])[0] | beam.GroupByKey()
-        if self._mode == "spill":
-            return grouped | "Load" >> beam.ParDo(_Load())
-        return grouped | "Concatenate" >> beam.Map(_concatenate).with_output_types(tuple[int, pa.Table])
+        return tuple(each | f"Cut{k or ''}" >> self._cut for k, each in enumerate(inputs)) | Together()
 
-    def _cut(self, tables: beam.PCollection, number: str) -> beam.PCollection:
-        if self._mode == "spill":
-            cut = _CutToFiles(self._partition, SPILL_BYTES, self._folder, self._threads)
-            return tables | f"CutToFiles{number}" >> beam.ParDo(cut)
-        return tables | f"Cut{number}" >> beam.ParDo(_CutTables(self._partition, NATIVE_BYTES))
+
+class Shuffle(Group):
+    """Tables of any rows to one (bucket, table) a bucket; see `Group`."""
+
+    def expand(self, tables: beam.PCollection | tuple[beam.PCollection, ...]) -> beam.PCollection:
+        """Build the graph."""
+        return super().expand(tables) | "Load" >> beam.ParDo(_Load())

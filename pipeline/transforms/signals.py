@@ -100,7 +100,7 @@ class JudgeTurns(SideBySide):
         self._judgements, self._corrections = judgements, corrections
         self._model, self._sha256 = model, sha256
 
-    def setup(self) -> None:
+    def load(self) -> None:
         """Load the models named by their hash, and what reviewers said."""
         self._models: Models = loads(storage.read_bytes(self._model), self._sha256)
         paths = [p for folder in self._gold for p in storage.files(folder, "bucket-*.parquet")]

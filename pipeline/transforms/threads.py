@@ -1,16 +1,23 @@
-"""Work of a DoFn in a few threads: Arrow, NumPy's sorts, Parquet and zstd leave the interpreter to others meanwhile."""
+"""Work of a DoFn at once: in the command's processes where it has some (`pipeline.processes`), else in a few threads.
+
+Arrow, NumPy's sorts, Parquet and zstd leave the interpreter to other threads meanwhile; the rest wants processes.
+"""
 
 from __future__ import annotations
 
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
+
+from pipeline import processes
+from pipeline.monitoring import Bucket
 
 T = TypeVar("T")
 
@@ -82,19 +89,62 @@ class SideBySide(Threaded):
     What an element gives may leave with a later one or at the bundle's end: only for what knows no windows.
     """
 
+    def __init__(self, threads: int = 1) -> None:
+        super().__init__(threads)
+        self._task: bytes | None = None
+        self._far: deque[Future[Any]] = deque()
+
+    def load(self) -> None:
+        """Load what the work needs and does not change; once in each process that works."""
+
     def work(self, element: Any) -> list[Any]:
-        """All outputs of one element. Runs in a thread, beside others."""
+        """All outputs of one element. Runs beside others."""
         raise NotImplementedError
+
+    def setup(self) -> None:
+        """Load, or let the processes do it, which are sent this object as it was made."""
+        self._task = pickle.dumps(self) if processes.number() else None
+        if self._task is None:
+            self.load()
+
+    def begin(self, method: Callable[..., list[Any]], *arguments: Any) -> Iterator[Any]:
+        """Begin a call of one of this object's methods; gives the outputs of earlier ones that had to be waited for."""
+        if self._task is None:
+            for outputs in self._calls.call(method, *arguments):
+                yield from _told(outputs)
+            return
+        # One more than there are processes: none is to wait for this one.
+        while len(self._far) > processes.number():
+            yield from _told(processes.result(self._far.popleft()))
+        self._far.append(processes.submit(self._task, method.__name__, *arguments))
+
+    def teardown(self) -> None:
+        """End what a failed bundle left, in threads and in processes."""
+        super().teardown()
+        for begun in self._far:
+            begun.cancel()
+        wait(self._far)
+        self._far.clear()
 
     def process(self, element: Any) -> Iterator[Any]:
         """Begin an element."""
-        for outputs in self._calls.call(self.work, element):
-            yield from outputs
+        yield from self.begin(self.work, element)
 
     def finish_bundle(self) -> Iterator[Any]:
         """What is still under way."""
         for outputs in self._calls.rest():
-            yield from map(at_end, outputs)
+            yield from map(at_end, _told(outputs))
+        while self._far:
+            yield from map(at_end, _told(processes.result(self._far.popleft())))
+
+
+def _told(outputs: list[Any]) -> Iterator[Any]:
+    """What is for the next step; what is for the runner's pages is told it."""
+    for output in outputs:
+        if isinstance(output, Bucket):
+            output.tell()
+        else:
+            yield output
 
 
 def at_end(output: Any) -> Any:

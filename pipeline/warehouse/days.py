@@ -68,9 +68,7 @@ def by_day(
     return [_joined(table, day, pieces.get((table.name, day), []), folder) for day in days for table in TABLES]
 
 
-def _bucket(
-    workspace: Workspace, table: PushedTable, number: int, release_id: str, log_days: LogDays
-) -> pa.Table:
+def _bucket(workspace: Workspace, table: PushedTable, number: int, release_id: str, log_days: LogDays) -> pa.Table:
     """A bucket of a table, in the columns that are pushed."""
     stage = _STAGES[table.name]
     rows = storage.read_table(bucket_path(workspace.table(stage, table.name), number), table.record.schema)

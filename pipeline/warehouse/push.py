@@ -36,9 +36,7 @@ FOLDER = "pushed"
 _LISTED: Final = 5
 
 
-def push(
-    out: str, release: str | None, to: str, project: str | None = None, replace: bool = False
-) -> dict[str, Any]:
+def push(out: str, release: str | None, to: str, project: str | None = None, replace: bool = False) -> dict[str, Any]:
     """Load a run's signals, judgements and corrections.
 
     Parameters

@@ -257,7 +257,7 @@ def edges(folder: Path, rows: list[dict[str, Any]], *overrides: str) -> pa.Table
     signals.run(context)
     tables = (context.workspace.table(*names) for names in (("ingest", "turns"), ("signals", "signals")))
     counted = CountEdges(*tables, "en", True, 60.0, 5)
-    parts = [part for bucket in context.workspace.buckets("ingest", "turns") for _, part in counted.work(bucket)]
+    parts = [part for bucket in context.workspace.buckets("ingest", "turns") for part in counted.work(bucket)]
     return pa.concat_tables([EDGE.empty(), *parts]).sort_by([(k, "ascending") for k in EDGE.key])
 
 

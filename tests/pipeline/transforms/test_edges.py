@@ -23,8 +23,8 @@ from models.options import TrainOptions
 from models.training import train
 from pipeline import storage
 from pipeline.jobs.context import LOCAL_RUNNER
-from pipeline.transforms.chain import CountEdges, KnownEdges
-from pipeline.transforms.shuffle import KeyHash, split
+from pipeline.transforms.chain import ByStart, CountEdges, KnownEdges
+from pipeline.transforms.shuffle import Group, KeyHash, split
 from pipeline.transforms.write import write_bucket
 from schemas import EDGE, GOLD, SIGNALS, SUCCESS, TURN
 
@@ -60,9 +60,10 @@ def edges(table: pa.Table, folder: Path, buckets: int = 1, min_users: int = 3, b
     """Through the transform, on the local runner."""
     where, numbers = folders(table, folder, buckets)
     path = str(folder / "edges.parquet")
+    by_start = Group(ByStart(7), "spill", str(folder / "spill"))
     with Pipeline(runner=LOCAL_RUNNER) as pipeline:
         counted = pipeline | beam.Create(numbers) | beam.ParDo(CountEdges(*where, "en", True, 60.0, FOLDS, before))
-        _ = counted | KnownEdges(min_users) | beam.Map(lambda found: storage.write_table(path, found))
+        _ = counted | KnownEdges(min_users, by_start) | beam.Map(lambda found: storage.write_table(path, found))
     return storage.read_table(path, EDGE.schema)
 
 

@@ -44,7 +44,7 @@ def sample(table: pa.Table, folder: Path, buckets: int, train_rows: int) -> list
         write_bucket(where[1], number, signals(ordered), SIGNALS)
         numbers.append(number)
     counter = CountSessions(*where[:2])
-    limit = cut(add_histograms(t for n in numbers for t in counter.process(n)), train_rows)
+    limit = cut(add_histograms(t for n in numbers for t in counter.work(n)), train_rows)
     keeper = KeepSessions(*where, limit)
     for number in numbers:
         keeper.work(number)
@@ -113,6 +113,6 @@ def test_histograms_add_up():
 
 
 def test_a_sessions_bin_is_pinned():
-    bins = session_bin(pa.table({"session_id": ["u001-0", "", "x"]}))
+    bins = session_bin(pa.array(["u001-0", "", "x"]))
     assert bins.tolist() == [27024, 31380, 49866]
     assert (bins < 1 << 16).all() and bins.dtype == np.int64

@@ -21,7 +21,7 @@ def write(folder: Path, *shards: pa.Table) -> None:
     """Shards of one release."""
     transform = WriteShard(str(folder), ShardPlan({"train": len(shards), "test": 0}))
     for number, held in enumerate(shards):
-        list(transform.process((number, held)))
+        transform.work((number, held))
 
 
 def test_1_what_stood_for_a_lone_surrogate_is_written_as_it_is():
@@ -74,9 +74,7 @@ def test_30_shards_follow_from_the_rows_of_a_view_and_none_is_empty(tmp_path: Pa
     for number in range(base.shards["train"]):
         part = held.filter(pa.array(place == number))
         files = [
-            f
-            for t in WriteShard(str(tmp_path), base, ("nlu", "lineage")).process((number, part))
-            for f in t.to_pylist()
+            f for t in WriteShard(str(tmp_path), base, ("nlu", "lineage")).work((number, part)) for f in t.to_pylist()
         ]
         assert [bool(f["rows"]) for f in files] == [True, True]
 

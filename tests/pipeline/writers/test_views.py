@@ -63,7 +63,7 @@ def test_a_split_of_one_label_is_not_written(tmp_path):
     assert unwritten(counts) == {("test", "kto"): 2}
     assert view_rows(counts)["kto"] == 2
     shard = WriteShard(str(tmp_path), ShardPlan({"train": 0, "test": 1}), left_out=frozenset(unwritten(counts)))
-    files = [f["path"] for t in shard.process((0, held.slice(2))) for f in t.to_pylist()]
+    files = [f["path"] for t in shard.work((0, held.slice(2))) for f in t.to_pylist()]
     assert [p.split("/")[0] for p in files] == ["nlu", "sft", "rl", "verl", "lineage"]
     only = table(rejection("b", wrong("d", "i")))
     assert unwritten(examples_by_kind(only)) == {("train", "kto"): 1} and view_rows(examples_by_kind(only))["kto"] == 0
@@ -108,7 +108,7 @@ def test_all_shards_of_a_view_have_one_schema_and_one_without_rows_is_not_writte
     answers = [answer(f"{k:032x}", "hi", "hello") for k in range(2, 4)]
     shard = WriteShard(str(tmp_path), ShardPlan({"train": 3, "test": 0}))
     for number, rows in enumerate((labels, answers, labels + answers)):
-        files = [f for t in shard.process((number, table(*rows))) for f in t.to_pylist()]
+        files = [f for t in shard.work((number, table(*rows))) for f in t.to_pylist()]
         views = [f["path"].split("/")[0] for f in files]
         assert views == (
             ["sft", "kto", "lineage"] if rows is answers else ["nlu", "sft", "kto", "rl", "verl", "lineage"]
@@ -122,7 +122,7 @@ def test_all_shards_of_a_view_have_one_schema_and_one_without_rows_is_not_writte
 def test_what_a_view_cannot_hold_stops_the_shard(tmp_path):
     shard = WriteShard(str(tmp_path), ShardPlan({"train": 1, "test": 0}))
     with pytest.raises(Exception, match="example bad: message 2 of role assistant holds nothing"):
-        list(shard.process((0, table(answer("bad", "hi", None)))))
+        shard.work((0, table(answer("bad", "hi", None))))
     assert not (tmp_path / "sft").exists()
 
 
