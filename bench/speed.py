@@ -31,7 +31,7 @@ from pipeline import storage
 
 TURNS: Final = 1_000_000
 PAIRS: Final = 3
-SAMPLE_S: Final = 0.05
+SAMPLE_S: Final = 0.2
 AFTERWORD: Final = [sys.executable, "-m", "pipeline.cli"]
 # Options of section `curate` that ask for more than one user.
 ONE_USER: Final = ("min_users", "reject_min_users", "answer_min_users")
@@ -50,14 +50,12 @@ class Run:
 
 
 def watched(command: list[str]) -> Run:
-    """Run a command to its end. The peak is the sum of the resident sets of all its processes, sampled: a page that two
-    of them share counts twice, so it is never too low for that.
-    """
+    """Run a command to its end. The peak is what all its processes hold together, sampled."""
     peak, begin = 0, time.monotonic()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err)
         while process.poll() is None:
-            peak = max(peak, sum(map(resident, tree(process.pid))))
+            peak = max(peak, sum(map(held, tree(process.pid))))
             time.sleep(SAMPLE_S)
         seconds = time.monotonic() - begin
         texts = []
@@ -81,12 +79,13 @@ def tree(pid: int) -> Iterator[int]:
             yield from tree(int(child))
 
 
-def resident(pid: int) -> int:
-    """Bytes of a process in memory; 0 of one that has ended."""
+def held(pid: int) -> int:
+    """Bytes of a process in memory, of a page that it shares with others its part (PSS); 0 of one that has ended."""
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
         return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
 
 
 def examples(out: Path) -> dict[str, float]:
@@ -103,8 +102,8 @@ def examples(out: Path) -> dict[str, float]:
 def _facts(out: Path) -> dict[str, Any]:
     """What the last run in an output folder says of itself."""
     last = max((out / "runs").glob("*/run.json"), key=lambda path: path.stat().st_mtime)
-    held: dict[str, Any] = json.loads(last.read_text(encoding="utf-8"))
-    return held
+    facts: dict[str, Any] = json.loads(last.read_text(encoding="utf-8"))
+    return facts
 
 
 def measure(log: Path, format: str, work: Path, pairs: int) -> dict[str, Any]:
