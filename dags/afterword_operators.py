@@ -51,9 +51,7 @@ class _Calls:
     log: Any
     _process: Process | None = None
 
-    def call(
-        self, command: Sequence[str], out: str, allowed: frozenset[int] = frozenset({0}), stage: str = ""
-    ) -> Done:
+    def call(self, command: Sequence[str], out: str, allowed: frozenset[int] = frozenset({0}), stage: str = "") -> Done:
         """Run a command, of a stage where it is one, to its end.
 
         Raises
