@@ -135,8 +135,7 @@ def _solve(table: _Edges, fold: int, options: ChainOptions) -> _Solved:
     known = np.flatnonzero(np.diff(moves.indptr) > 0)
     solved = _Ends.of(table, moves, success, elsewhere)
     step = max(1, _DENSE // max(n, 1))
-    blocks = [_targets(solved, known[at : at + step], options.targets) for at in range(0, len(known), step)]
-    blocks = blocks or [_targets(solved, known, options.targets)]
+    blocks = [_targets(solved, known[at : at + step], options.targets) for at in range(0, max(len(known), 1), step)]
     own, other, target, p = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
     ids = np.append(table.readings, NOTHING)
     order = np.argsort(keys := table.keys(known))

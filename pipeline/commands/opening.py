@@ -20,7 +20,7 @@ from pipeline.completeness.expected import read_expectations
 from pipeline.completeness.ready import Wanted
 from pipeline.config import load
 from pipeline.errors import BusyError, ConfigError
-from pipeline.jobs.context import Context, pipeline_options
+from pipeline.jobs.context import Context, at_once, in_here, pipeline_options
 from pipeline.jobs.remote import reachable, rooted
 from pipeline.lease import lease
 from pipeline.progress import Progress
@@ -49,9 +49,9 @@ def context(arguments: argparse.Namespace, beam_args: list[str]) -> Context:
     config = load(arguments.config, overrides)
     options = pipeline_options(beam_args)
     FileSystems.set_options(options)
-    if getattr(arguments, "own_process", False):
+    if getattr(arguments, "own_process", False) and in_here(options):
         # Before anything begins a thread: the files of a store are read in some.
-        processes.begin(Context(Workspace(arguments.out), config, beam_args).processes)
+        processes.begin(at_once(config, options))
     reachable(options, out=arguments.out, input=getattr(arguments, "input", None))
     if getattr(arguments, "input", None):
         arguments.input = rooted(options, arguments.input)

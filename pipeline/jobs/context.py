@@ -72,16 +72,8 @@ class Context:
 
     @property
     def threads(self) -> int:
-        """Threads a worker works with: those named, else 2 on the local runner, where one worker has the machine."""
-        if self.config.workers.threads:
-            return self.config.workers.threads
-        local = self.options.view_as(StandardOptions).runner == LOCAL_RUNNER
-        return min(2, os.cpu_count() or 1) if local else 1
-
-    @property
-    def processes(self) -> int:
-        """Processes that work beside the command's own: as many as threads, where the local runner works in it."""
-        return self.threads if _in_here(self.options) else 0
+        """What a worker works on at once."""
+        return at_once(self.config, self.options)
 
     def keep_options(self, stage: str) -> None:
         """Keep beside a finished stage what it was run with, paths too: `forget` runs it again."""
@@ -232,10 +224,18 @@ def write_counts(tables: beam.PCollection, path: str) -> None:
 
 def numbers(pipeline: beam.Pipeline, buckets: list[int]) -> beam.PCollection:
     """Bucket numbers as elements that a runner may spread over its workers; in their order where it works in here."""
-    return pipeline | beam.Create(buckets, reshuffle=not _in_here(pipeline.options))
+    return pipeline | beam.Create(buckets, reshuffle=not in_here(pipeline.options))
 
 
-def _in_here(options: PipelineOptions) -> bool:
+def at_once(config: Config, options: PipelineOptions) -> int:
+    """What a worker works on at once: as many as named, else 2 on the local runner, where one has the machine."""
+    if config.workers.threads:
+        return config.workers.threads
+    local = options.view_as(StandardOptions).runner == LOCAL_RUNNER
+    return min(2, os.cpu_count() or 1) if local else 1
+
+
+def in_here(options: PipelineOptions) -> bool:
     """Whether the local runner works in this process alone."""
     direct, runner = options.view_as(DirectOptions), options.view_as(StandardOptions).runner
     return runner == LOCAL_RUNNER and direct.direct_running_mode == "in_memory" and direct.direct_num_workers == 1

@@ -20,8 +20,8 @@ from pipeline.filters.excluded import with_excluded
 from pipeline.filters.rules import Rule
 from pipeline.tail.sessions import TAKEN
 from pipeline.transforms.counts import counts
-from pipeline.transforms.shuffle import Cut, KeyHash, Together, WholeBuckets
-from pipeline.transforms.spread import DECIDING, ROWS
+from pipeline.transforms.shuffle import Cut, Together, WholeBuckets
+from pipeline.transforms.spread import DECIDING, ROWS, way
 from pipeline.transforms.superseding import BATCH_ROW, DECIDES, marked, notices, repeated, settled, strangers, supersede
 from pipeline.transforms.tail import TailTables, split_off
 from pipeline.transforms.write import write_bucket
@@ -114,17 +114,18 @@ class IngestTurns(beam.PTransform):
         deciding, rows = list(held.get(DECIDING, ())), list(held.get(ROWS, ()))
         for k, each in enumerate(held.get(TABLES, ())):
             fork = each | f"Fork{k or ''}" >> beam.ParDo(_Fork()).with_outputs(DECIDING, main=ROWS)
-            deciding.append(fork[DECIDING] | f"CutDeciding{k or ''}" >> self._cut("turn_id", "turn"))
-            rows.append(fork[ROWS] | f"CutRows{k or ''}" >> self._cut("subject_id", "subject"))
+            deciding.append(fork[DECIDING] | f"CutDeciding{k or ''}" >> self._cut(DECIDING))
+            rows.append(fork[ROWS] | f"CutRows{k or ''}" >> self._cut(ROWS))
         supersede = beam.ParDo(_Supersede(self._threads)).with_outputs("counts", main="notices")
         ruled = tuple(deciding) | "ByTurn" >> Together() | "Supersede" >> supersede
-        rows.append(ruled.notices | "CutNotices" >> self._cut("subject_id", "subject"))
+        rows.append(ruled.notices | "CutNotices" >> self._cut(ROWS))
         write = _WriteTurns(self._folder, self._threads, self._rules, self._tail)
         written = tuple(rows) | "BySubject" >> Together() | "WriteTurns" >> beam.ParDo(write)
         return (ruled.counts, written) | "Counts" >> beam.Flatten()
 
-    def _cut(self, key: str, name: str) -> Cut:
-        return Cut(KeyHash(key, self._buckets), self._mode, f"{self._spill}/{name}", self._threads)
+    def _cut(self, tag: str) -> Cut:
+        partition, folder = way(tag, self._buckets, self._spill)
+        return Cut(partition, self._mode, folder, self._threads)
 
 
 class Place:

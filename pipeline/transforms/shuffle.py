@@ -157,13 +157,9 @@ def whole(pieces: Iterable[str | pa.Table]) -> tuple[pa.Table, monitoring.Bucket
         If a file of it is gone or damaged.
     """
     begin, held = time.monotonic(), list(pieces)
-    tables = [_read(piece) if isinstance(piece, str) else piece for piece in _in_order(held)]
+    tables = [_read(path) for path in sorted(held)] if isinstance(held[0], str) else held
     table = pa.concat_tables(tables).combine_chunks()
     return table, monitoring.Bucket.of(table, begin)
-
-
-def _in_order(pieces: list[Any]) -> list[Any]:
-    return sorted(pieces) if isinstance(pieces[0], str) else pieces
 
 
 def _read(path: str) -> pa.Table:

@@ -13,6 +13,14 @@ from pipeline.transforms.superseding import DECIDES, marked
 
 # Tags of the pieces: whole rows by subject, and by turn what decides which record of a turn_id stays.
 ROWS, DECIDING = "rows", "deciding"
+# By which key each is cut, and the folder of its files.
+WAYS: Final = {ROWS: ("subject_id", "subject"), DECIDING: ("turn_id", "turn")}
+
+
+def way(tag: str, buckets: int, spill: str) -> tuple[KeyHash, str]:
+    """How the pieces of a tag are cut, and where their files lie."""
+    key, name = WAYS[tag]
+    return KeyHash(key, buckets), f"{spill}/{name}"
 
 
 class Spread:
@@ -26,10 +34,7 @@ class Spread:
     """
 
     def __init__(self, buckets: int, folder: str) -> None:
-        self._ways: Final = (
-            (DECIDING, KeyHash("turn_id", buckets), f"{folder}/turn"),
-            (ROWS, KeyHash("subject_id", buckets), f"{folder}/subject"),
-        )
+        self._ways: Final = {tag: way(tag, buckets, folder) for tag in WAYS}
 
     def __call__(self, batches: Sequence[pa.Table]) -> list[TaggedOutput]:
         """The (bucket, path) of all pieces, tagged, of the turns of some batches."""
@@ -38,8 +43,4 @@ class Spread:
             return []
         rows = pa.concat_tables(found).combine_chunks()
         tables = {DECIDING: rows.select(DECIDES), ROWS: rows}
-        return [
-            TaggedOutput(tag, piece)
-            for tag, partition, folder in self._ways
-            for piece in spilled(tables[tag], partition, folder)
-        ]
+        return [TaggedOutput(tag, piece) for tag, held in self._ways.items() for piece in spilled(tables[tag], *held)]

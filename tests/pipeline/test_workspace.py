@@ -90,3 +90,12 @@ def test_a_table_of_no_buckets_is_empty(tmp_path: Path):
     assert space.read("ingest", "gold", COUNT).equals(COUNT.empty())
     assert space.read("ingest", "gold", COUNT, ["rows"]).column_names == ["rows"]
     assert space.buckets("ingest", "gold") == []
+
+
+def test_buckets_are_told_the_largest_first(tmp_path: Path):
+    space = Workspace(str(tmp_path))
+    folder = Path(space.table("ingest", "turns"))
+    folder.mkdir(parents=True)
+    for number, size in ((0, 5), (1, 50), (2, 5), (3, 500)):
+        (folder / f"bucket-{number:05d}.parquet").write_bytes(b"x" * size)
+    assert space.buckets("ingest", "turns") == [3, 1, 0, 2]
