@@ -74,7 +74,7 @@ def presidio() -> Any:
 
 @contextmanager
 def _without(package: str) -> Iterator[None]:
-    """Let an import do without an optional package: seconds, and words on standard error, for models nobody asked for.
+    """Let an import do without an optional package: a second, and words on standard error, for models nobody asked for.
 
     One that is imported already is left alone.
     """
