@@ -84,8 +84,8 @@ class Spark:
 @contextmanager
 def local(folder: Path, threads: int = 2) -> Iterator[Spark]:
     """Embedded Spark; the workers are threads of the submitting process."""
-    with _job_server(folder, f"local[{threads}]", []) as (endpoint, pid):
-        yield Spark(endpoint, [*_portable(endpoint), "--environment_type=LOOPBACK"], [pid])
+    with _job_server(folder, f"local[{threads}]", []) as (endpoint, server):
+        yield Spark(endpoint, [*_portable(endpoint), "--environment_type=LOOPBACK"], [server.pid])
 
 
 @contextmanager
@@ -93,15 +93,15 @@ def standalone(folder: Path, workers: int = 2, memory: str = "2g", settings: tup
     """A master, workers of one core each, and a job server; SDK workers are processes of the executors."""
     master = free_port()
     with ExitStack() as stack:
-        pids = [stack.enter_context(_process(folder / "master", ["cluster", "master", str(master)]))]
-        _wait_for(master, pids[0], folder / "master")
+        programs = [stack.enter_context(_program(folder / "master", ["cluster", "master", str(master)]))]
+        _wait_for(master, programs[0], folder / "master")
         for n in range(workers):
             command = ["cluster", "worker", str(master), str(folder / f"worker-{n}"), "1", memory]
-            pids.append(stack.enter_context(_process(folder / f"worker-{n}.log", command)))
-        endpoint, pid = stack.enter_context(_job_server(folder, f"spark://127.0.0.1:{master}", list(settings)))
+            programs.append(stack.enter_context(_program(folder / f"worker-{n}.log", command)))
+        endpoint, server = stack.enter_context(_job_server(folder, f"spark://127.0.0.1:{master}", list(settings)))
         environment = f'{{"command": "{ROOT / "spark" / "boot"}"}}'
         beam = [*_portable(endpoint), "--environment_type=PROCESS", f"--environment_config={environment}"]
-        yield Spark(endpoint, [*beam, "--environment_cache_millis=30000"], [*pids, pid])
+        yield Spark(endpoint, [*beam, "--environment_cache_millis=30000"], [p.pid for p in (*programs, server)])
 
 
 def _portable(endpoint: str) -> list[str]:
@@ -109,16 +109,16 @@ def _portable(endpoint: str) -> list[str]:
 
 
 @contextmanager
-def _job_server(folder: Path, master: str, settings: list[str]) -> Iterator[tuple[str, int]]:
+def _job_server(folder: Path, master: str, settings: list[str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Its endpoint and its process."""
     port = free_port()
-    with _process(folder / "job-server", ["job-server", str(port), master, *settings]) as pid:
-        _wait_for(port, pid, folder / "job-server")
-        yield f"127.0.0.1:{port}", pid
+    with _program(folder / "job-server", ["job-server", str(port), master, *settings]) as server:
+        _wait_for(port, server, folder / "job-server")
+        yield f"127.0.0.1:{port}", server
 
 
 @contextmanager
-def _process(log: Path, command: list[str]) -> Iterator[int]:
+def _program(log: Path, command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """A program of `spark/`, stopped at the end; SDK workers run in this interpreter."""
     log.parent.mkdir(parents=True, exist_ok=True)
     ours = {
@@ -130,7 +130,7 @@ def _process(log: Path, command: list[str]) -> Iterator[int]:
     with log.open("w") as said:
         process = subprocess.Popen(program, stdout=said, stderr=said, env=os.environ | ours)
     try:
-        yield process.pid
+        yield process
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -140,14 +140,15 @@ def _process(log: Path, command: list[str]) -> Iterator[int]:
             process.wait()
 
 
-def _wait_for(port: int, pid: int, log: Path) -> None:
+def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     """Return when something listens."""
     until = time.monotonic() + START_SECONDS
     while True:
         with socket.socket() as tried:
             if tried.connect_ex(("127.0.0.1", port)) == 0:
                 return
-        if processes()[pid].command == "" or time.monotonic() > until:
+        # Not by its command line, which is empty for a moment while it begins too.
+        if process.poll() is not None or time.monotonic() > until:
             raise RuntimeError(f"{log.name} did not start:\n{log.read_text()[-2000:]}")
         time.sleep(0.2)
 
