@@ -23,7 +23,7 @@ from features.said import READS
 from models.fitted import Models
 from models.judge import TURN_READS, judge
 from models.store import loads
-from pipeline.transforms.signals import pieces
+from pipeline.transforms.sessions import pieces
 
 THREADS: Final = 2
 

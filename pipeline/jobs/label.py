@@ -10,6 +10,7 @@ from pipeline.errors import StageError
 from pipeline.gates.counts import closes
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
 from pipeline.transforms.counts import add_up
+from pipeline.transforms.sessions import COUNTS, OverSessions
 from pipeline.transforms.signals import PROFILE, JudgeTurns
 from pipeline.workspace import Workspace
 from schemas import COUNT
@@ -24,22 +25,23 @@ def run(context: Context) -> None:
     if not storage.exists(model) or storage.sha256(storage.read_bytes(model)) != trained["sha256"]:
         raise StageError(f"{model}: not the file that stage train wrote; run `afterword train` again")
     judge = JudgeTurns(
-        turns=workspace.table("ingest", "turns"),
-        signals=workspace.table("signals", "signals"),
-        judgements=workspace.table("label", "judgements"),
-        corrections=workspace.table("label", "corrections"),
-        model=model,
-        sha256=trained["sha256"],
-        threads=context.threads,
-        gold=(workspace.table("ingest", "gold"), workspace.table("train", "gold")),
+        workspace.table("ingest", "turns"),
+        workspace.table("signals", "signals"),
+        workspace.table("label", "judgements"),
+        workspace.table("label", "corrections"),
+        model,
+        trained["sha256"],
+        (workspace.table("ingest", "gold"), workspace.table("train", "gold")),
+        workspace.spill("label"),
+        context.threads,
     )
 
     summed = beam.CombineGlobally(add_up).with_output_types(pa.Table)
 
     def build(pipeline: beam.Pipeline) -> None:
         buckets = numbers(pipeline, workspace.buckets("signals", "signals"))
-        judged = buckets | "Judge" >> beam.ParDo(judge).with_outputs(PROFILE, main="counts")
-        write_counts(judged.counts, context.workspace.counts_file("label"))
+        judged = buckets | "Judge" >> OverSessions(judge, PROFILE)
+        write_counts(judged[COUNTS], context.workspace.counts_file("label"))
         write_one(judged[PROFILE] | "SumProfile" >> summed, profile_path(workspace), COUNT)
 
     context.run(build)

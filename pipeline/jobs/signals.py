@@ -6,6 +6,7 @@ import apache_beam as beam
 
 from pipeline.gates.counts import closes
 from pipeline.jobs.context import Context, numbers, write_counts
+from pipeline.transforms.sessions import COUNTS, OverSessions
 from pipeline.transforms.signals import ComputeSignals
 
 
@@ -17,12 +18,14 @@ def run(context: Context) -> None:
         workspace.table("ingest", "turns"),
         workspace.table("signals", "signals"),
         context.config.signals,
+        workspace.spill("signals"),
         context.threads,
     )
 
     def build(pipeline: beam.Pipeline) -> None:
-        done = numbers(pipeline, context.workspace.buckets("ingest", "turns")) | "Signals" >> beam.ParDo(compute)
-        write_counts(done, context.workspace.counts_file("signals"))
+        buckets = numbers(pipeline, workspace.buckets("ingest", "turns"))
+        done = buckets | "Signals" >> OverSessions(compute)
+        write_counts(done[COUNTS], workspace.counts_file("signals"))
 
     context.run(build)
     gate = closes("signals", workspace.counts("signals"), workspace.facts("ingest")["kept"])

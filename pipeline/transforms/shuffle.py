@@ -78,19 +78,35 @@ def split(table: pa.Table, bucket: npt.NDArray[np.int64]) -> Iterator[tuple[int,
 
 
 def spilled(table: pa.Table, partition: Partition, folder: str) -> list[tuple[int, str]]:
-    """Cut a table and write the pieces as Arrow files; gives bucket and path of each.
+    """Cut a table and write the pieces as Arrow files; gives bucket and path of each."""
+    return [(bucket, write_piece(folder, bucket, piece)) for bucket, piece in split(table, partition(table))]
+
+
+def write_piece(folder: str, bucket: int, piece: pa.Table) -> str:
+    """Write a piece of a bucket as an Arrow file; gives its path.
 
     A name is used once: a retried bundle never meets its own leftovers.
     """
-    written = []
-    for bucket, piece in split(table, partition(table)):
-        path = storage.join(folder, f"{bucket:05d}-{uuid.uuid4().hex}.arrow")
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, piece.schema) as writer:
-            writer.write_table(piece)
-        storage.write_bytes(path, sink.getvalue())
-        written.append((bucket, path))
-    return written
+    path = storage.join(folder, f"{bucket:05d}-{uuid.uuid4().hex}.arrow")
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, piece.schema) as writer:
+        writer.write_table(piece)
+    storage.write_bytes(path, sink.getvalue())
+    return path
+
+
+def read_piece(path: str) -> pa.Table:
+    """Read what `write_piece` wrote.
+
+    Raises
+    ------
+    StageError
+        If the file is gone or damaged.
+    """
+    try:
+        return pa.ipc.open_file(pa.BufferReader(storage.read_bytes(path))).read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise StageError(f"{path}: a file of the shuffle is gone or damaged ({error}); run it again") from None
 
 
 class _Cut(Threaded):
@@ -157,16 +173,9 @@ def whole(pieces: Iterable[str | pa.Table]) -> tuple[pa.Table, monitoring.Bucket
         If a file of it is gone or damaged.
     """
     begin, held = time.monotonic(), list(pieces)
-    tables = [_read(path) for path in sorted(held)] if isinstance(held[0], str) else held
+    tables = [read_piece(path) for path in sorted(held)] if isinstance(held[0], str) else held
     table = pa.concat_tables(tables).combine_chunks()
     return table, monitoring.Bucket.of(table, begin)
-
-
-def _read(path: str) -> pa.Table:
-    try:
-        return pa.ipc.open_file(pa.BufferReader(storage.read_bytes(path))).read_all()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise StageError(f"{path}: a file of the shuffle is gone or damaged ({error}); run it again") from None
 
 
 class WholeBuckets(SideBySide):

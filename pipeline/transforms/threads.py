@@ -92,6 +92,7 @@ class SideBySide(Threaded):
     def __init__(self, threads: int = 1) -> None:
         super().__init__(threads)
         self._task: bytes | None = None
+        self._loaded = False
         self._far: deque[Future[Any]] = deque()
 
     def load(self) -> None:
@@ -102,14 +103,16 @@ class SideBySide(Threaded):
         raise NotImplementedError
 
     def setup(self) -> None:
-        """Load, or let the processes do it, which are sent this object as it was made."""
+        """Keep this object as it was made for the processes, where there are some."""
         self._task = pickle.dumps(self) if processes.number() else None
-        if self._task is None:
-            self.load()
 
     def begin(self, method: Callable[..., list[Any]], *arguments: Any) -> Iterator[Any]:
         """Begin a call of one of this object's methods; gives the outputs of earlier ones that had to be waited for."""
         if self._task is None:
+            # Not before there is work: many a step has none.
+            if not self._loaded:
+                self.load()
+                self._loaded = True
             for outputs in self._calls.call(method, *arguments):
                 yield from _told(outputs)
             return

@@ -33,7 +33,7 @@ def test_turns_of_domains_unknown_to_training_are_counted_by_domain():
     table = judgements(
         ("bus", "domain", True), ("new", "unknown", True), ("new", "unknown", False), (None, "pooled", False)
     )
-    counted = _counts(table, table, CORRECTION.empty())
+    counted = _counts(table, CORRECTION.empty())
     assert by_outcome(counted)["unknown_domain"] == 2 and by_outcome(counted)["defects"] == 2
     domains = by_domain(counted)
     assert domains["new"] == {"turns": 2, "defects": 1, "unknown": 2}

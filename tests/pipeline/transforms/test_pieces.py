@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.transforms.signals import pieces
+from pipeline.transforms.sessions import pieces
 
 
 @given(st.lists(st.integers(1, 7), max_size=12), st.integers(1, 10))
