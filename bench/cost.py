@@ -4,16 +4,18 @@
     python -m bench.cost --turns 20000 80000                  fewer
 
 The main job runs on two logs of different size, each run a process of its own. CPU time is that of the process and of
-its children, by stage. Of a stage, what grows with the turns is its cost a turn, and the rest stands once a run: the
-start of Beam, the gates, the fit on `sample.train_rows`. The job is run with either mode of the shuffle; memory a turn
-of a bucket is told from a run with smaller buckets. docs/cost.md says what is made of it.
+all below it, by stage. Of a stage, what grows with the turns is its cost a turn, and the rest stands once a run: the
+start of Beam, the gates, the fit on `sample.train_rows`. The job is run with either mode of the shuffle: `spill` with
+two processes beside it, as the command has them on the local runner, `native` in two threads. Memory a turn of a bucket
+is told from runs with smaller buckets, by processes and by threads, which workers of other runners have.
+docs/cost.md says what is made of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,8 +24,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from bench.spark_cluster import below
 from bench.speed import machine, simulated, watched
-from pipeline import storage
+from pipeline import processes, storage
 from pipeline.cli import quiet
 from pipeline.stages import STAGES
 from pipeline.workspace import Workspace
@@ -32,6 +35,8 @@ TURNS: Final = (100_000, 400_000)
 # Of the run whose buckets are small, against `shuffle.bucket_bytes`, 64 MiB: what a bucket's rows take in memory.
 SMALL_BUCKET: Final = 8 << 20
 MODES: Final = ("spill", "native")
+# Workers of the local runner: processes of the command, or its threads.
+AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True)
@@ -51,16 +56,17 @@ class Weighed(Workspace):
         return sum(self.seen.get(stage, {}).values())
 
 
-def one(log: str, out: str, settings: list[str]) -> dict[str, Any]:
-    """Run the main job in this process; gives seconds of CPU and bytes by stage."""
+def one(beside: int, log: str, out: str, *settings: str) -> dict[str, Any]:
+    """Run the main job in this process and in so many beside it; gives seconds of CPU and bytes by stage."""
     from pipeline.config import load
     from pipeline.jobs import curate, ingest, label, release, signals, train
     from pipeline.jobs.context import Context
     from pipeline.progress import Progress
 
+    processes.begin(beside)
     workspace = Weighed(out)
     with (Path(out).parent / f"{Path(out).name}.log").open("w") as said:
-        context = Context(workspace, load(None, settings), [], Progress(said))
+        context = Context(workspace, load(None, list(settings)), [], Progress(said))
         steps = {"ingest": lambda: ingest.run(context, log, "canonical")}
         steps |= {m.__name__.rpartition(".")[2]: _step(m, context) for m in (signals, train, label, curate, release)}
         stages = {}
@@ -75,12 +81,7 @@ def one(log: str, out: str, settings: list[str]) -> dict[str, Any]:
             }
     stages["release"]["stored"] += sum(storage.sizes(storage.join(out, "releases")).values())
     facts = workspace.facts("ingest")
-    return {
-        "turns": facts["kept"],
-        "buckets": facts["buckets"],
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
-        "stages": stages,
-    }
+    return {"turns": facts["kept"], "buckets": facts["buckets"], "stages": stages}
 
 
 def _step(module: Any, context: Any) -> Any:
@@ -88,9 +89,8 @@ def _step(module: Any, context: Any) -> Any:
 
 
 def _cpu() -> float:
-    """CPU seconds of this process and of its children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in used)
+    """CPU seconds of this process and of all below it, those that have ended too."""
+    return sum(process.cpu for process in below([os.getpid()]))
 
 
 def coefficients(small: dict[str, Any], large: dict[str, Any]) -> dict[str, dict[str, float]]:
@@ -109,10 +109,10 @@ def coefficients(small: dict[str, Any], large: dict[str, Any]) -> dict[str, dict
     return told
 
 
-def memory(small_buckets: dict[str, Any], large_buckets: dict[str, Any], threads: int) -> dict[str, float]:
-    """Bytes that a turn of a bucket takes in each thread that holds one, and those of a worker without any."""
+def memory(small_buckets: dict[str, Any], large_buckets: dict[str, Any], threads: int = AT_ONCE) -> dict[str, float]:
+    """Bytes that a turn of a bucket takes in each thread or process that holds one, and those without any."""
     in_bucket = [run["turns"] / run["buckets"] for run in (small_buckets, large_buckets)]
-    a_turn = (large_buckets["peak"] - small_buckets["peak"]) / (in_bucket[1] - in_bucket[0]) / threads
+    a_turn = max(0.0, large_buckets["peak"] - small_buckets["peak"]) / (in_bucket[1] - in_bucket[0]) / threads
     return {"turn": a_turn, "worker": large_buckets["peak"] - a_turn * in_bucket[1] * threads}
 
 
@@ -123,15 +123,20 @@ def measure(folder: Path, turns: tuple[int, int]) -> dict[str, Any]:
         logs[n] = folder / f"log-{n}"
         simulated(logs[n], n)
     runs = {}
-    for name, n, settings in (
-        *((f"{mode}.{n}", n, [f"shuffle.mode={mode}"]) for mode in MODES for n in turns),
-        ("buckets", turns[1], [f"shuffle.bucket_bytes={SMALL_BUCKET}"]),
+    small = f"shuffle.bucket_bytes={SMALL_BUCKET}"
+    for name, n, *settings in (
+        *((f"{mode}.{n}", n, f"shuffle.mode={mode}") for mode in MODES for n in turns),
+        ("processes.small", turns[1], small),
+        ("threads", turns[1], "shuffle.mode=spill"),
+        ("threads.small", turns[1], small),
     ):
-        command = ["-m", "bench.cost", "--one", str(logs[n] / "logs"), str(folder / name), *settings]
-        runs[name] = json.loads(watched([sys.executable, *command]).out.splitlines()[-1])
+        beside = "0" if name.startswith(("native", "threads")) else str(AT_ONCE)
+        command = [sys.executable, "-m", "bench.cost", "--processes", beside, "--one", str(logs[n] / "logs")]
+        run = watched([*command, str(folder / name), *settings])
+        runs[name] = json.loads(run.out.splitlines()[-1]) | {"peak": run.peak_mib * (1 << 20)}
         subprocess.run(["rm", "-rf", str(folder / name)], check=True)
         cpu = sum(s["cpu"] for s in runs[name]["stages"].values())
-        print(f"{name:<16}{runs[name]['turns']:>10,} turns{cpu:>10.1f} s of CPU{runs[name]['peak'] >> 20:>8,} MiB")
+        print(f"{name:<16}{runs[name]['turns']:>10,} turns{cpu:>10.1f} s of CPU{run.peak_mib:>8,.0f} MiB")
     from pipeline.readers import reader
 
     path = next((logs[turns[1]] / "logs").rglob("*.parquet"))
@@ -139,7 +144,8 @@ def measure(folder: Path, turns: tuple[int, int]) -> dict[str, Any]:
         batch = next(iter(reader("canonical").read(stream, path.name)))
     return {
         "logged_bytes": batch.turns.nbytes / batch.turns.num_rows,
-        "memory": memory(runs["buckets"], runs[f"spill.{turns[1]}"], 2),
+        "memory.processes": memory(runs["processes.small"], runs[f"spill.{turns[1]}"]),
+        "memory.threads": memory(runs["threads.small"], runs["threads"]),
         "runs": runs,
         **{mode: coefficients(*(runs[f"{mode}.{n}"] for n in turns)) for mode in MODES},
     }
@@ -151,10 +157,11 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("out/cost.json"))
     parser.add_argument("--turns", type=int, nargs=2, default=TURNS, metavar="N", help="turns of the two logs")
     parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--processes", type=int, default=0, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     quiet()
     if arguments.one:
-        print(json.dumps(one(arguments.one[0], arguments.one[1], arguments.one[2:])))
+        print(json.dumps(one(arguments.processes, *arguments.one)))
         return 0
     figures: dict[str, Any] = machine()
     with tempfile.TemporaryDirectory() as folder:
@@ -166,8 +173,9 @@ def main() -> int:
         for stage, row in figures[mode].items():
             held = f"{row['shuffled']:>10.0f}{row['stored']:>10.0f}"
             print(f"{stage:<10}{row['turn_us']:>12.1f}{row['once_s']:>10.1f}{held}")
-    told = figures["memory"]
-    print(f"\nmemory    {told['turn']:,.0f} bytes a turn and thread, {told['worker'] / 2**20:,.0f} MiB a worker")
+    for way in ("processes", "threads"):
+        told = figures[f"memory.{way}"]
+        print(f"\nmemory by {way}: {told['turn']:,.0f} bytes a turn in each, {told['worker'] / 2**20:,.0f} MiB without")
     print(f"a logged turn: {figures['logged_bytes']:,.0f} bytes as an Arrow table")
     return 0
 

@@ -46,9 +46,10 @@ NATIVE: Final = {
 }
 # Bytes of a measured turn as an Arrow table, as its reader gives it.
 LOGGED_BYTES: Final = 570.0
-# Bytes that a turn of a bucket takes in each thread that holds one, and those of a worker without any.
-TURN_MEMORY: Final = 1670.0
-WORKER_MEMORY: Final = 916 << 20
+# Bytes that a turn of a bucket takes in each thread or process that holds one, and those of a worker without any. The
+# local runner's worker is the command with its processes; elsewhere it is one process with its threads.
+TURN_MEMORY: Final = {"local": 1670.0, "dataflow": 1670.0, "spark": 1670.0}
+WORKER_MEMORY: Final = {"local": 916 << 20, "dataflow": 916 << 20, "spark": 916 << 20}
 MEASURED_TRAIN_ROWS: Final = 20_000
 _COSTS: Final = {"local": SPILL, "dataflow": NATIVE, "spark": NATIVE}
 # What an engine adds (`python -m bench.spark`, clusters of one and two workers; of Dataflow nothing was measured): CPU
@@ -155,6 +156,6 @@ def estimate(
         vcpu_hours=(once + others + each) / 3600 / busy + starting * workers,
         # What is once a run is one process's work; workers start side by side.
         hours=(once + each / min(workers, buckets)) / 3600 / busy + starting,
-        worker_bytes=round(WORKER_MEMORY + TURN_MEMORY * scale * threads * turns / buckets),
+        worker_bytes=round(WORKER_MEMORY[runner] + TURN_MEMORY[runner] * scale * threads * turns / buckets),
         scale=scale,
     )

@@ -32,8 +32,9 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(costs._COSTS, "local", held)
     monkeypatch.setitem(costs._COSTS, "dataflow", held)
     monkeypatch.setattr(costs, "LOGGED_BYTES", 400.0)
-    monkeypatch.setattr(costs, "TURN_MEMORY", 1_000.0)
-    monkeypatch.setattr(costs, "WORKER_MEMORY", 500_000)
+    for runner, turn, worker in (("local", 1_000.0, 500_000), ("dataflow", 2_000.0, 300_000)):
+        monkeypatch.setitem(costs.TURN_MEMORY, runner, turn)
+        monkeypatch.setitem(costs.WORKER_MEMORY, runner, worker)
 
 
 def varied(n: int) -> list[dict[str, Any]]:
@@ -100,7 +101,9 @@ def test_an_estimate_by_value(figures: None):
         "train": {"cpu_seconds": 40.0, "shuffled": 0, "stored": 10_000_000},
     }
     assert found.vcpu_hours == pytest.approx(250 / 3600)
+    # On the local runner the command with its processes, elsewhere one process.
     assert found.worker_bytes == 500_000 + 1_000 * 2 * 2 * 250_000
+    assert estimate(1_000_000, 4, "dataflow").worker_bytes == 300_000 + 2_000 * 250_000
 
 
 def test_workers_share_what_goes_by_turns_as_far_as_there_are_buckets(figures: None):
