@@ -19,7 +19,6 @@ Exit codes are in docs/cli.md.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -29,6 +28,7 @@ from typing import Final, NoReturn
 from pipeline import log
 from pipeline.arguments import parser
 from pipeline.errors import AfterwordError, ConfigError
+from pipeline.imports import imported
 from pipeline.lifecycle.arguments import COMMANDS as LIFECYCLE
 from pipeline.stages import STAGES
 
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None, own_process: bool = False) -> int:
         _mind(arguments.command, beam_args)
         # Imported only now: of a command that is not run nothing is wanted, and some libraries take seconds.
         name = _MODULES.get(arguments.command, arguments.command)
-        code = int(importlib.import_module(f"pipeline.commands.{name}").run(arguments, beam_args))
+        code = int(imported(f"pipeline.commands.{name}").run(arguments, beam_args))
         sys.stdout.flush()
         return code
     except AfterwordError as error:

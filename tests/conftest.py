@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from hypothesis import HealthCheck, settings
@@ -14,3 +15,9 @@ settings.register_profile(
     "afterword", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("afterword")
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays: garbage is not looked for in it, which took a seventh of the tests' time."""
+    gc.collect()
+    gc.freeze()

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from models.correction import DECIMALS
 from pipeline.errors import GateError
+from pipeline.imports import imported
 from schemas.expectations import WHOLE, Expectation, Setting, Suite
 
 _STATE: Final = "Nothing was published; the last release stays current"
@@ -72,7 +73,7 @@ class Library:
     def __init__(self, pages: str | None = None) -> None:
         # Imported here, since it takes seconds; told first that no usage data is to be sent.
         os.environ["GX_ANALYTICS_ENABLED"] = "false"
-        import great_expectations as gx
+        gx = imported("great_expectations")
         from great_expectations.data_context.types.base import (
             DataContextConfig,
             InMemoryStoreBackendDefaults,

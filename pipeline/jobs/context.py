@@ -24,6 +24,7 @@ from pipeline import storage
 from pipeline.errors import AfterwordError, ConfigError, OnlyBuilt
 from pipeline.jobs import remote, spark, workers
 from pipeline.jobs.attempts import Attempt, attempt, identity, left_running
+from pipeline.jobs.beam_options import Options
 from pipeline.jobs.endpoint import guarded, job_endpoint
 from pipeline.jobs.failures import failures
 from pipeline.jobs.remote import LOCAL_RUNNER
@@ -176,7 +177,7 @@ def pipeline_options(args: list[str]) -> PipelineOptions:
     unknown = _unknown(args)
     if unknown:
         raise ConfigError(f"after --: Beam has no option {' '.join(unknown)}")
-    options = PipelineOptions(args, save_main_session=False)
+    options = Options(args, save_main_session=False)
     standard = options.view_as(StandardOptions)
     if standard.runner is None:
         standard.runner = LOCAL_RUNNER
