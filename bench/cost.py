@@ -7,8 +7,8 @@ The main job runs on two logs of different size, each run a process of its own. 
 all below it, by stage. Of a stage, what grows with the turns is its cost a turn, and the rest stands once a run: the
 start of Beam, the gates, the fit on `sample.train_rows`. The job is run with either mode of the shuffle: `spill` with
 two processes beside it, as the command has them on the local runner, `native` in two threads. Memory a turn of a bucket
-is told from runs with smaller buckets, by processes and by threads, which workers of other runners have.
-docs/cost.md says what is made of it.
+is told from runs with smaller buckets, by processes and by threads, which workers of other runners have; both with
+`spill`, as in here `native` holds the whole log. docs/cost.md says what is made of it.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ def one(beside: int, log: str, out: str, *settings: str) -> dict[str, Any]:
     from pipeline.progress import Progress
 
     processes.begin(beside)
+    if processes.number() != beside:
+        raise SystemExit(f"{beside} processes are wanted beside the job, and {processes.number()} were begun")
     workspace = Weighed(out)
     with (Path(out).parent / f"{Path(out).name}.log").open("w") as said:
         context = Context(workspace, load(None, list(settings)), [], Progress(said))
@@ -112,7 +114,7 @@ def coefficients(small: dict[str, Any], large: dict[str, Any]) -> dict[str, dict
 def memory(small_buckets: dict[str, Any], large_buckets: dict[str, Any], threads: int = AT_ONCE) -> dict[str, float]:
     """Bytes that a turn of a bucket takes in each thread or process that holds one, and those without any."""
     in_bucket = [run["turns"] / run["buckets"] for run in (small_buckets, large_buckets)]
-    a_turn = max(0.0, large_buckets["peak"] - small_buckets["peak"]) / (in_bucket[1] - in_bucket[0]) / threads
+    a_turn = (large_buckets["peak"] - small_buckets["peak"]) / (in_bucket[1] - in_bucket[0]) / threads
     return {"turn": a_turn, "worker": large_buckets["peak"] - a_turn * in_bucket[1] * threads}
 
 

@@ -147,14 +147,14 @@ class Workspace:
         """Numbers of a table's buckets."""
         return self.bucket_numbers(self.table(stage, name))
 
+    def bucket_sizes(self, stage: str, name: str) -> dict[int, int]:
+        """Bytes of a table's buckets, by number."""
+        return _bucket_sizes(self.table(stage, name))
+
     @staticmethod
     def bucket_numbers(folder: str) -> list[int]:
-        """Numbers of the buckets in a table's folder, the largest first: where one holds a user of very many turns, it
-        is not begun when all others are done.
-        """
-        sizes = storage.sizes(folder, "bucket-*.parquet")
-        paths = sorted(sizes, key=lambda path: (-sizes[path], path))
-        return [int(p.rsplit("bucket-", 1)[1].removesuffix(".parquet")) for p in paths]
+        """Numbers of the buckets in a table's folder, the largest first."""
+        return largest_first(_bucket_sizes(folder))
 
     def read(self, stage: str, name: str, record: Record, columns: list[str] | None = None) -> pa.Table:
         """A whole table of a stage, buckets in order. For small tables."""
@@ -199,3 +199,13 @@ class Workspace:
             raise StageError(f"{self.stage(stage)}: no whole run of stage {stage}; run `afterword {stage}` first")
         marker: dict[str, Any] = json.loads(storage.read_bytes(path))
         return marker
+
+
+def largest_first(sizes: dict[int, int]) -> list[int]:
+    """Numbers of buckets; where one holds a user of very many turns, it is not begun when all others are done."""
+    return sorted(sizes, key=lambda number: (-sizes[number], number))
+
+
+def _bucket_sizes(folder: str) -> dict[int, int]:
+    paths = storage.sizes(folder, "bucket-*.parquet")
+    return {int(path.rsplit("bucket-", 1)[1].removesuffix(".parquet")): size for path, size in paths.items()}

@@ -10,9 +10,9 @@ from pipeline.errors import StageError
 from pipeline.gates.counts import closes
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
 from pipeline.transforms.counts import add_up
-from pipeline.transforms.sessions import COUNTS, OverSessions
+from pipeline.transforms.sessions import COUNTS, OverSessions, Sharing, large
 from pipeline.transforms.signals import PROFILE, JudgeTurns
-from pipeline.workspace import Workspace
+from pipeline.workspace import Workspace, largest_first
 from schemas import COUNT
 
 
@@ -24,22 +24,22 @@ def run(context: Context) -> None:
     model = storage.join(workspace.stage("train"), trained["model_file"])
     if not storage.exists(model) or storage.sha256(storage.read_bytes(model)) != trained["sha256"]:
         raise StageError(f"{model}: not the file that stage train wrote; run `afterword train` again")
+    sizes = workspace.bucket_sizes("signals", "signals")
     judge = JudgeTurns(
-        workspace.table("ingest", "turns"),
-        workspace.table("signals", "signals"),
-        workspace.table("label", "judgements"),
-        workspace.table("label", "corrections"),
-        model,
-        trained["sha256"],
-        (workspace.table("ingest", "gold"), workspace.table("train", "gold")),
-        workspace.spill("label"),
-        context.threads,
+        turns=workspace.table("ingest", "turns"),
+        signals=workspace.table("signals", "signals"),
+        judgements=workspace.table("label", "judgements"),
+        corrections=workspace.table("label", "corrections"),
+        model=model,
+        sha256=trained["sha256"],
+        gold=(workspace.table("ingest", "gold"), workspace.table("train", "gold")),
+        sharing=Sharing(large(sizes, context.threads), workspace.spill("label"), context.threads),
     )
 
     summed = beam.CombineGlobally(add_up).with_output_types(pa.Table)
 
     def build(pipeline: beam.Pipeline) -> None:
-        buckets = numbers(pipeline, workspace.buckets("signals", "signals"))
+        buckets = numbers(pipeline, largest_first(sizes))
         judged = buckets | "Judge" >> OverSessions(judge, PROFILE)
         write_counts(judged[COUNTS], context.workspace.counts_file("label"))
         write_one(judged[PROFILE] | "SumProfile" >> summed, profile_path(workspace), COUNT)

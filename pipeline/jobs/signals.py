@@ -6,24 +6,25 @@ import apache_beam as beam
 
 from pipeline.gates.counts import closes
 from pipeline.jobs.context import Context, numbers, write_counts
-from pipeline.transforms.sessions import COUNTS, OverSessions
+from pipeline.transforms.sessions import COUNTS, OverSessions, Sharing, large
 from pipeline.transforms.signals import ComputeSignals
+from pipeline.workspace import largest_first
 
 
 def run(context: Context) -> None:
     """Compute the signals of every bucket of turns."""
     workspace = context.workspace
     context.begin("signals")
+    sizes = workspace.bucket_sizes("ingest", "turns")
     compute = ComputeSignals(
         workspace.table("ingest", "turns"),
         workspace.table("signals", "signals"),
         context.config.signals,
-        workspace.spill("signals"),
-        context.threads,
+        Sharing(large(sizes, context.threads), workspace.spill("signals"), context.threads),
     )
 
     def build(pipeline: beam.Pipeline) -> None:
-        buckets = numbers(pipeline, workspace.buckets("ingest", "turns"))
+        buckets = numbers(pipeline, largest_first(sizes))
         done = buckets | "Signals" >> OverSessions(compute)
         write_counts(done[COUNTS], workspace.counts_file("signals"))
 

@@ -175,6 +175,8 @@ def clear_stale(workspace: Workspace) -> list[str]:
             if walk(workspace.stage(stage)):
                 removed.append(workspace.stage(stage))
             storage.remove(workspace.stage(stage))
+            # A shuffle that broke off has turns too.
+            storage.remove(workspace.spill(stage))
     return removed
 
 

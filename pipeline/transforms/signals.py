@@ -22,7 +22,7 @@ from models.thresholds import UNKNOWN
 from pipeline import storage
 from pipeline.transforms.counts import counts, domain_names
 from pipeline.transforms.profile import profile_counts
-from pipeline.transforms.sessions import PIECES, OfSessions, Piece, Tables
+from pipeline.transforms.sessions import CUT, Piece, SessionWork, Sharing, Tables
 from pipeline.transforms.write import bucket_path, write_bucket
 from schemas import CORRECTION, GOLD, JUDGEMENT, SIGNALS, TURN
 
@@ -30,12 +30,12 @@ from schemas import CORRECTION, GOLD, JUDGEMENT, SIGNALS, TURN
 PROFILE: Final = "profile"
 
 
-@beam.typehints.with_output_types(pa.Table, **{PIECES: Piece})
-class ComputeSignals(OfSessions):
+@beam.typehints.with_output_types(pa.Table, **{CUT: Piece})
+class ComputeSignals(SessionWork):
     """Buckets of turns to files of Signals rows; gives their counts."""
 
-    def __init__(self, turns: str, folder: str, options: SignalOptions, spill: str, threads: int = 1) -> None:
-        super().__init__(spill, threads)
+    def __init__(self, turns: str, folder: str, options: SignalOptions, sharing: Sharing) -> None:
+        super().__init__(sharing)
         self._turns, self._folder, self._options = turns, folder, options
 
     def read(self, bucket: int) -> tuple[Tables, npt.NDArray[Any]]:
@@ -49,11 +49,11 @@ class ComputeSignals(OfSessions):
         """Signals rows."""
         return (signals(*tables, self._options),)
 
-    def beside(self, tables: Tables) -> list[pa.Table]:
+    def of_rows(self, tables: Tables) -> list[pa.Table]:
         """The count of turns read."""
         return [counts("signals", {"in": tables[0].num_rows})]
 
-    def close(self, bucket: int, made: Tables) -> list[pa.Table]:
+    def write(self, bucket: int, made: Tables) -> list[pa.Table]:
         """Write them, and count."""
         (table,) = made
         write_bucket(self._folder, bucket, table, SIGNALS)
@@ -62,8 +62,8 @@ class ComputeSignals(OfSessions):
         return [counts("signals", {"kept": table.num_rows}, {"sessions": sessions, "subjects": subjects})]
 
 
-@beam.typehints.with_output_types(pa.Table, **{PROFILE: pa.Table, PIECES: Piece})
-class JudgeTurns(OfSessions):
+@beam.typehints.with_output_types(pa.Table, **{PROFILE: pa.Table, CUT: Piece})
+class JudgeTurns(SessionWork):
     """Buckets of turns and signals to files of Judgement and Correction rows; gives their counts, by domain too.
 
     Counts of what the log is like go to the tag `profile`.
@@ -78,10 +78,9 @@ class JudgeTurns(OfSessions):
         model: str,
         sha256: str,
         gold: tuple[str, ...],
-        spill: str,
-        threads: int = 1,
+        sharing: Sharing,
     ) -> None:
-        super().__init__(spill, threads)
+        super().__init__(sharing)
         self._turns, self._signals, self._gold = turns, signals, gold
         self._judgements, self._corrections = judgements, corrections
         self._model, self._sha256 = model, sha256
@@ -105,12 +104,12 @@ class JudgeTurns(OfSessions):
         """Judgement and Correction rows."""
         return judge(*tables, self._models, self._reviews)
 
-    def beside(self, tables: Tables) -> list[pa.Table | TaggedOutput]:
+    def of_rows(self, tables: Tables) -> list[pa.Table | TaggedOutput]:
         """The count of turns read, and what they are like."""
         turns, table = tables
         return [counts("label", {"in": turns.num_rows}), TaggedOutput(PROFILE, profile_counts(table))]
 
-    def close(self, bucket: int, made: Tables) -> list[pa.Table]:
+    def write(self, bucket: int, made: Tables) -> list[pa.Table]:
         """Write them, and count."""
         judgements, corrections = made
         write_bucket(self._judgements, bucket, judgements, JUDGEMENT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import pytest
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions, WorkerOptions
 
 from pipeline.jobs.beam_options import Options
@@ -22,8 +23,10 @@ def test_a_view_is_made_once_and_tells_of_what_was_set_in_any():
     assert options.view_as(DirectOptions).direct_num_workers == 5
 
 
-def test_what_is_copied_has_values_of_its_own():
-    options = Options(FLAGS)
+@pytest.mark.parametrize("more", [[], ["--impersonate_service_account=a@b"]])
+def test_what_is_copied_has_values_of_its_own(more: list[str]):
+    options = Options([*FLAGS, *more])
+    assert options.view_as(DirectOptions).direct_num_workers == 3
     for one in (copy.deepcopy(options), pickle.loads(pickle.dumps(options))):
         assert one.view_as(DirectOptions).direct_num_workers == 3
         one.view_as(DirectOptions).direct_num_workers = 7

@@ -10,22 +10,60 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic import afterword
+from synthetic import SETTINGS, afterword
 
 from pipeline.transforms import sessions
+from pipeline.transforms.sessions import large
+from pipeline.workspace import Workspace
 
-HERE = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 STAGES = ("signals", "label")
-# A command of its own, with two processes beside it.
-COMMAND = """
-import sys
+# Rows of a piece, so that a bucket of the log is several.
+ROWS = 40
+# Stage, output folder and a folder for the numbers of processes that wrote pieces: a command of its own.
+COMMAND = f"""
+import os, sys
+from pathlib import Path
 from pipeline import cli
+from pipeline.jobs import label, signals
 from pipeline.transforms import sessions
-sessions.LARGE_ROWS, sessions.PIECE_ROWS = 200, 40
-for stage in ("signals", "label"):
-    sys.argv = ["afterword", stage, "--out", sys.argv[-1]]
-    assert cli.console() == 0
+stage, out, seen = sys.argv[1:]
+write = sessions.write_piece
+def written(*piece):
+    (Path(seen) / str(os.getpid())).touch()
+    return write(*piece)
+sessions.PIECE_ROWS, sessions.write_piece = {ROWS}, written
+label.large = signals.large = lambda sizes, at_once: frozenset(sizes)
+sys.argv = ["afterword", stage, "--out", out, "--set", "workers.threads=2"]
+cli.console()
 """
+
+
+@pytest.fixture(scope="module")
+def several(log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An output folder of several buckets. Read it; copy it before changing it."""
+    out = tmp_path_factory.mktemp("several") / "out"
+    assert afterword("run", "--input", log, *SETTINGS, "--set", "shuffle.bucket_bytes=50000", "--out", out) == 0
+    return out
+
+
+@pytest.fixture
+def copied(several: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(several, tmp_path / "out"))
+
+
+@pytest.fixture
+def worked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Two of the buckets are large; gives the pieces that were worked on."""
+    seen: list[Any] = []
+    work_piece = sessions.SessionWork.work_piece
+    monkeypatch.setattr(sessions, "PIECE_ROWS", ROWS)
+    for stage in STAGES:
+        monkeypatch.setattr(f"pipeline.jobs.{stage}.large", lambda sizes, at_once: frozenset(sorted(sizes)[:2]))
+    monkeypatch.setattr(
+        sessions.SessionWork, "work_piece", lambda self, piece: seen.append(piece) or work_piece(self, piece)
+    )
+    return seen
 
 
 def files(out: Path, stage: str) -> dict[str, bytes]:
@@ -34,50 +72,40 @@ def files(out: Path, stage: str) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in found}
 
 
-@pytest.fixture
-def copied(released: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(released, tmp_path / "out"))
-
-
-@pytest.fixture
-def shared_out(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every bucket of the log is large; gives the pieces that were worked on."""
-    worked: list[Any] = []
-    work_piece = sessions.OfSessions.work_piece
-    monkeypatch.setattr(sessions, "LARGE_ROWS", 200)
-    monkeypatch.setattr(sessions, "PIECE_ROWS", 40)
-    monkeypatch.setattr(
-        sessions.OfSessions, "work_piece", lambda self, piece: worked.append(piece) or work_piece(self, piece)
-    )
-    return worked
-
-
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_bucket_in_pieces_is_the_same_bucket(copied: Path, released: Path, shared_out: list[Any], threads: int):
+def test_buckets_in_pieces_are_the_same_buckets(copied: Path, several: Path, worked: list[Any], threads: int):
+    buckets = sorted(Workspace(str(copied)).buckets("ingest", "turns"))
+    assert len(buckets) > 2
     for stage in STAGES:
+        shutil.rmtree(copied / "stages" / stage / ("signals" if stage == "signals" else "judgements"))
         assert afterword(stage, "--out", copied, "--set", f"workers.threads={threads}") == 0
-        assert files(copied, stage) == files(released, stage)
-        # Of every bucket, several, each with a number of its own.
-        numbers = [(bucket, number) for bucket, (number, _) in shared_out]
-        assert len(numbers) == len(set(numbers)) > 20
-        shared_out.clear()
-    assert not (copied / "stages" / "spill").exists() or not any((copied / "stages" / "spill").iterdir())
+        assert files(copied, stage) == files(several, stage)
+        numbers = [(bucket, number) for bucket, (number, _) in worked]
+        # Of each of the two, several, each once.
+        assert {bucket for bucket, _ in numbers} == set(buckets[:2]) and len(set(numbers)) == len(numbers) > 6
+        worked.clear()
+    assert not [path for path in (copied / "stages").rglob("*.arrow")]
 
 
-def test_processes_give_the_same_bucket(copied: Path, released: Path):
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, str(copied)],
-        env=os.environ | {"PYTHONPATH": str(HERE.parents[1])},
-        capture_output=True,
+@pytest.mark.parametrize("stage", STAGES)
+def test_processes_give_the_same_buckets(copied: Path, several: Path, tmp_path: Path, stage: str):
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    command = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, stage, str(copied), str(seen)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr
-    for stage in STAGES:
-        assert files(copied, stage) == files(released, stage)
+    _, said = command.communicate()
+    assert command.returncode == 0, said
+    assert files(copied, stage) == files(several, stage)
+    # Pieces were cut, and in processes beside the command.
+    wrote = {int(path.name) for path in seen.iterdir()}
+    assert wrote and command.pid not in wrote
 
 
-def test_a_piece_that_is_gone_ends_the_stage_with_words(copied: Path, shared_out: list[Any], capsys, monkeypatch):
+def test_a_piece_that_is_gone_ends_the_stage_with_words(copied: Path, worked: list[Any], capsys, monkeypatch):
     read = sessions.read_piece
 
     def gone(path: str) -> Any:
@@ -86,4 +114,11 @@ def test_a_piece_that_is_gone_ends_the_stage_with_words(copied: Path, shared_out
 
     monkeypatch.setattr(sessions, "read_piece", gone)
     assert afterword("signals", "--out", copied) != 0
-    assert "a file of the shuffle is gone or damaged" in capsys.readouterr().err
+    assert "a file of the shuffle is gone or damaged" in capsys.readouterr().err and worked
+
+
+def test_what_stands_out_is_large_and_all_where_there_are_too_few():
+    assert large({}, 2) == large({0: 10, 1: 11, 2: 9}, 2) == frozenset()
+    assert large({0: 10, 1: 11, 2: 9, 3: 21}, 2) == {3}
+    assert large({0: 10, 1: 60}, 2) == {1}
+    assert large({7: 10}, 2) == {7} and large({7: 10}, 1) == frozenset()
