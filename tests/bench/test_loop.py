@@ -181,6 +181,7 @@ def test_the_loop_runs_to_its_end_and_the_oracle_is_best() -> None:
     assert figures["domains"] == 3.0
 
 
+@pytest.mark.long
 def test_curation_gives_what_a_release_of_the_command_gives(tmp_path: Path) -> None:
     loop = Loop(CORPUS, 1, 2)
     labels, scores = loop.first.nbest(loop.features)

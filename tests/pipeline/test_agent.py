@@ -213,6 +213,7 @@ def test_an_example_that_cannot_be_learned_is_not_published(
     assert (spoiled / "CURRENT").read_text() == (out / "CURRENT").read_text()
 
 
+@pytest.mark.long
 def test_how_rows_are_shuffled_does_not_change_a_byte(out: Path, tmp_path: Path):
     again = tmp_path / "again"
     log = out.parent / "log"

@@ -111,6 +111,7 @@ def test_again_into_the_same_folder_is_the_same_release(log: Path, released: Pat
     assert len(list((out / "runs").iterdir())) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("override", ["shuffle.bucket_bytes=20000", "shuffle.mode=native", "workers.threads=1"])
 def test_how_rows_are_shuffled_and_by_how_many_threads_does_not_change_a_byte(
     log: Path, released: Path, tmp_path: Path, override: str

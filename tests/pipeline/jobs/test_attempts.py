@@ -75,6 +75,7 @@ def wanted(released: Path) -> dict[str, bytes]:
     return {name: data for name, data in tree(released / "stages" / "signals").items() if name.endswith(".parquet")}
 
 
+@pytest.mark.long
 def test_after_a_kill_the_same_again_waits_for_the_job_that_runs(
     away: tuple[str, Service], released: Path, capsys: Any
 ):

@@ -47,6 +47,7 @@ def test_the_models_of_another_run_judge_and_none_are_fitted(released: Path, day
     assert afterword("verify", tmp_path / "out") == 0
 
 
+@pytest.mark.long
 def test_where_the_file_lies_changes_nothing(released: Path, day: Path, tmp_path: Path):
     copied = tmp_path / "else" / "models.json"
     copied.parent.mkdir()

@@ -86,6 +86,7 @@ def at_once(folder: Path, rows: list[tuple[int, dict[str, Any]]], *settings: str
     return Days(folder, settings).run(ordered, MIDNIGHT, END, incremental=False).signals
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "settings"), [(1, ()), (2, ("signals.session_cap=4", "shuffle.bucket_bytes=20000"))])
 def test_days_one_by_one_give_the_signals_of_one_run_over_all(tmp_path: Path, seed: int, settings: tuple[str, ...]):
     rows = made_up(seed)

@@ -89,6 +89,7 @@ def test_a_table_cut_by_arrival(fake: FakeBigQuery, tmp_path: Path, synthetic_tu
     assert "_PARTITIONTIME >= CAST('2026-03-02 10:00:00+00:00' AS TIMESTAMP)" in fake.queries[0]["query"]
 
 
+@pytest.mark.long
 def test_a_run_over_pulled_files_is_the_run_over_the_log(fake: FakeBigQuery, tmp_path: Path):
     for name, streams in (("a", 1), ("b", 5)):
         fake.seed += 1
