@@ -55,9 +55,9 @@ _COSTS: Final = {"local": SPILL, "dataflow": NATIVE, "spark": NATIVE}
 # What an engine adds (`python -m bench.spark`, clusters of one and two workers; of Dataflow nothing was measured): CPU
 # seconds once a run, and as many again for each worker, whose SDK worker starts anew for some dozen pipelines; and how
 # many times the CPU of a turn.
-ENGINE_ONCE_S: Final = {"local": 0.0, "dataflow": 0.0, "spark": 32.0}
-ENGINE_WORKER_S: Final = {"local": 0.0, "dataflow": 0.0, "spark": 30.0}
-ENGINE_TURN: Final = {"local": 1.0, "dataflow": 1.0, "spark": 2.25}
+ENGINE_ONCE_S: Final = {"local": 0.0, "dataflow": 0.0, "spark": 14.0}
+ENGINE_WORKER_S: Final = {"local": 0.0, "dataflow": 0.0, "spark": 27.0}
+ENGINE_TURN: Final = {"local": 1.0, "dataflow": 1.0, "spark": 1.24}
 # Beam pipelines of a run, of which each is a job elsewhere.
 JOBS: Final = {"ingest": 1, "signals": 1, "train": 3, "label": 1, "curate": 3, "release": 3}
 # Minutes that a job takes to start and to end, its workers paid for. Assumed for Dataflow; on Spark the executors stay.

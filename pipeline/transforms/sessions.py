@@ -29,7 +29,7 @@ from pipeline.transforms.threads import SideBySide
 COUNTS, CUT = "counts", "cut"
 # Turns that a call works on at once: what the kernels hold on the way is many times the rows themselves.
 PIECE_ROWS: Final = 25_000
-# Of so many times the bytes of the one in the middle, a bucket stands out; hashing alone makes none so large.
+# Of so many times the bytes of the one in the middle, a bucket stands out: hashing makes none so large of many users.
 _STANDS_OUT: Final = 2
 
 Tables = tuple[pa.Table, ...]
