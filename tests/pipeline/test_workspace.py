@@ -7,6 +7,7 @@ import pytest
 
 from pipeline import workspace as module
 from pipeline.errors import StageError
+from pipeline.lifecycle.stages import clear_stale
 from pipeline.stages import STAGES
 from pipeline.workspace import Workspace
 from schemas import COUNT
@@ -99,3 +100,14 @@ def test_buckets_are_told_the_largest_first(tmp_path: Path):
     for number, size in ((0, 5), (1, 50), (2, 5), (3, 500)):
         (folder / f"bucket-{number:05d}.parquet").write_bytes(b"x" * size)
     assert space.buckets("ingest", "turns") == [3, 1, 0, 2]
+
+
+def test_a_stage_that_broke_off_leaves_no_turns_in_its_shuffle(tmp_path: Path):
+    space = whole(tmp_path, "ingest", "signals", "train")
+    space.begin("label")
+    for stage in ("signals", "label"):
+        (Path(space.spill(stage))).mkdir(parents=True)
+        (Path(space.spill(stage)) / "00000-left.arrow").write_bytes(b"turns")
+    Path(space.stage("label"), "half.parquet").write_bytes(b"turns")
+    assert clear_stale(space) == [space.stage("label")]
+    assert not Path(space.spill("label")).exists() and space.whole("signals")
