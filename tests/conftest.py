@@ -18,6 +18,6 @@ settings.load_profile("afterword")
 
 
 def pytest_collection_finish() -> None:
-    """What is imported stays: garbage is not looked for in it, which took a seventh of the tests' time."""
+    """What is imported stays, so garbage is not looked for in it again and again."""
     gc.collect()
     gc.freeze()

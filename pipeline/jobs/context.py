@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -33,6 +33,7 @@ from pipeline.monitoring import counted, largest
 from pipeline.options import Config
 from pipeline.progress import Progress
 from pipeline.transforms.counts import total
+from pipeline.transforms.sessions import Sharing, large
 from pipeline.version import code_version
 from pipeline.workspace import Workspace
 from schemas import COUNT, Record
@@ -75,6 +76,10 @@ class Context:
     def threads(self) -> int:
         """What a worker works on at once."""
         return at_once(self.config, self.options)
+
+    def sharing(self, stage: str, sizes: Mapping[int, int]) -> Sharing:
+        """How a stage shares out buckets of these bytes."""
+        return Sharing(large(sizes, self.threads), self.workspace.spill(stage), self.threads)
 
     def keep_options(self, stage: str) -> None:
         """Keep beside a finished stage what it was run with, paths too: `forget` runs it again."""

@@ -10,7 +10,7 @@ from pipeline.errors import StageError
 from pipeline.gates.counts import closes
 from pipeline.jobs.context import Context, numbers, write_counts, write_one
 from pipeline.transforms.counts import add_up
-from pipeline.transforms.sessions import COUNTS, OverSessions, Sharing, large
+from pipeline.transforms.sessions import COUNTS, OverSessions
 from pipeline.transforms.signals import PROFILE, JudgeTurns
 from pipeline.workspace import Workspace, largest_first
 from schemas import COUNT
@@ -33,7 +33,7 @@ def run(context: Context) -> None:
         model=model,
         sha256=trained["sha256"],
         gold=(workspace.table("ingest", "gold"), workspace.table("train", "gold")),
-        sharing=Sharing(large(sizes, context.threads), workspace.spill("label"), context.threads),
+        sharing=context.sharing("label", sizes),
     )
 
     summed = beam.CombineGlobally(add_up).with_output_types(pa.Table)

@@ -6,7 +6,7 @@ import apache_beam as beam
 
 from pipeline.gates.counts import closes
 from pipeline.jobs.context import Context, numbers, write_counts
-from pipeline.transforms.sessions import COUNTS, OverSessions, Sharing, large
+from pipeline.transforms.sessions import COUNTS, OverSessions
 from pipeline.transforms.signals import ComputeSignals
 from pipeline.workspace import largest_first
 
@@ -20,7 +20,7 @@ def run(context: Context) -> None:
         workspace.table("ingest", "turns"),
         workspace.table("signals", "signals"),
         context.config.signals,
-        Sharing(large(sizes, context.threads), workspace.spill("signals"), context.threads),
+        context.sharing("signals", sizes),
     )
 
     def build(pipeline: beam.Pipeline) -> None:

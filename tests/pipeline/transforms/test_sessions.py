@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from synthetic import SETTINGS, afterword
 
 from pipeline.transforms import sessions
-from pipeline.transforms.sessions import large
+from pipeline.transforms.sessions import SessionWork, Sharing, Tables, large
 from pipeline.workspace import Workspace
 
 ROOT = Path(__file__).parents[3]
@@ -25,7 +26,7 @@ COMMAND = f"""
 import os, sys
 from pathlib import Path
 from pipeline import cli
-from pipeline.jobs import label, signals
+from pipeline.jobs import context
 from pipeline.transforms import sessions
 stage, out, seen = sys.argv[1:]
 write = sessions.write_piece
@@ -33,7 +34,7 @@ def written(*piece):
     (Path(seen) / str(os.getpid())).touch()
     return write(*piece)
 sessions.PIECE_ROWS, sessions.write_piece = {ROWS}, written
-label.large = signals.large = lambda sizes, at_once: frozenset(sizes)
+context.large = lambda sizes, at_once: frozenset(sizes)
 sys.argv = ["afterword", stage, "--out", out, "--set", "workers.threads=2"]
 cli.console()
 """
@@ -58,8 +59,7 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     seen: list[Any] = []
     work_piece = sessions.SessionWork.work_piece
     monkeypatch.setattr(sessions, "PIECE_ROWS", ROWS)
-    for stage in STAGES:
-        monkeypatch.setattr(f"pipeline.jobs.{stage}.large", lambda sizes, at_once: frozenset(sorted(sizes)[:2]))
+    monkeypatch.setattr("pipeline.jobs.context.large", lambda sizes, at_once: frozenset(sorted(sizes)[:2]))
     monkeypatch.setattr(
         sessions.SessionWork, "work_piece", lambda self, piece: seen.append(piece) or work_piece(self, piece)
     )
@@ -103,6 +103,20 @@ def test_processes_give_the_same_buckets(copied: Path, several: Path, tmp_path: 
     # Pieces were cut, and in processes beside the command.
     wrote = {int(path.name) for path in seen.iterdir()}
     assert wrote and command.pid not in wrote
+
+
+class Kept(SessionWork):
+    """What would be written."""
+
+    def write(self, bucket: int, made: Tables) -> list[Any]:
+        return [bucket, *made]
+
+
+def test_pieces_are_put_together_in_their_order_whatever_they_come_in(tmp_path: Path):
+    work = Kept(Sharing(frozenset(), str(tmp_path), 1))
+    made = [work._put(7, number, (pa.table({"n": [number]}),))[1] for number in range(11)]
+    bucket, table = work.put_together(7, [*made[5:], *made[:5]])
+    assert bucket == 7 and table["n"].to_pylist() == list(range(11))
 
 
 def test_a_piece_that_is_gone_ends_the_stage_with_words(copied: Path, worked: list[Any], capsys, monkeypatch):
