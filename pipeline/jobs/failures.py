@@ -26,9 +26,9 @@ _OF_SYSTEM: Final = re.compile(
 _OF_SERVER: Final = re.compile(r"^Pipeline \S+ failed in state (\w+)")
 _RAISED: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception))\b", re.MULTILINE)
 
-# Where Beam's client repeats what a job server says, and a stack in it.
+# Where Beam's client repeats what a job server says, and what it threw: the class by its whole name, mostly a stack.
 _SERVER_LOG: Final = logging.getLogger()
-_STACK: Final = "\n\tat "
+_THROWN: Final = re.compile(r"(?:[a-z]\w*\.)+[A-Z][\w$]*(?:Exception|Error)(?:[:\s]|$)|.*\n\tat ", re.DOTALL)
 
 # Beam's loggers that give a worker's traceback.
 _TELL: Final = ("apache_beam.runners.common", "apache_beam.runners.worker.sdk_worker")
@@ -48,7 +48,7 @@ def failures() -> Iterator[None]:
     loggers = [logging.getLogger(name) for name in _TELL]
     for logger in loggers:
         logger.addFilter(_unforeseen)
-    _SERVER_LOG.addFilter(_without_stack)
+    _SERVER_LOG.addFilter(_not_thrown)
     try:
         yield
     except errors.AfterwordError as error:
@@ -61,7 +61,7 @@ def failures() -> Iterator[None]:
     finally:
         for logger in loggers:
             logger.removeFilter(_unforeseen)
-        _SERVER_LOG.removeFilter(_without_stack)
+        _SERVER_LOG.removeFilter(_not_thrown)
 
 
 def _of_server(text: str) -> errors.AfterwordError | None:
@@ -77,9 +77,9 @@ def _of_server(text: str) -> errors.AfterwordError | None:
     )
 
 
-def _without_stack(record: logging.LogRecord) -> bool:
-    """Whether it is no stack of a job server: a hundred lines, which may quote a log, and stand in the server's own."""
-    return _STACK not in record.getMessage()
+def _not_thrown(record: logging.LogRecord) -> bool:
+    """Whether it is no exception of a job server: up to a hundred lines, which may quote a log and stand in its own."""
+    return _THROWN.match(record.getMessage()) is None
 
 
 def _unforeseen(record: logging.LogRecord) -> bool:

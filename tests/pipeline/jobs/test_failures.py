@@ -65,9 +65,25 @@ def test_an_error_of_ours_in_a_job_servers_stack_is_still_ours():
         raise RuntimeError("Pipeline j failed in state FAILED: java.X\npipeline.errors.VerifyError: x: gone\n\tat a")
 
 
-def test_a_job_servers_stack_is_not_repeated_and_its_other_words_are(caplog: pytest.LogCaptureFixture):
+@pytest.mark.parametrize(
+    "thrown",
+    [
+        "java.X: words of a user\n\tat org.apache",
+        "org.apache.spark.SparkException: Job aborted: words of a user\nMost recent failure:\nnull",
+        "java.lang.OutOfMemoryError",
+        "org.a.Outer$InnerException\nwords of a user",
+    ],
+)
+def test_what_a_job_server_throws_is_not_repeated(thrown: str, caplog: pytest.LogCaptureFixture):
     with failures():
-        logging.error("%s", "java.X: words of a user\n\tat org.apache")
-        logging.error("%s", "no executor yet")
-    logging.error("later\n\tat b")
-    assert [record.getMessage() for record in caplog.records] == ["no executor yet", "later\n\tat b"]
+        logging.error("%s", thrown)
+    assert caplog.records == []
+    logging.error("%s", thrown)
+    assert [record.getMessage() for record in caplog.records] == [thrown]
+
+
+@pytest.mark.parametrize("said", ["no executor yet", "job.jar: java.io.IOException is retried", "Error: no space"])
+def test_other_words_of_a_job_server_are_repeated(said: str, caplog: pytest.LogCaptureFixture):
+    with failures():
+        logging.error("%s", said)
+    assert [record.getMessage() for record in caplog.records] == [said]
