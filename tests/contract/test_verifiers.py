@@ -1,6 +1,6 @@
 """`vf-eval` on the release's taskset, in an environment of its own, against a stub server on this machine.
 
-verifiers wants other versions than Beam, so uv makes the environment: from PATH, or as `python -m uv`.
+verifiers wants other versions than Beam, so uv makes the environment: of PATH, or of the package of that name.
 """
 
 from __future__ import annotations
@@ -66,19 +66,21 @@ def stub() -> Iterator[ThreadingHTTPServer]:
 def environment(made_up: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The scripts of an environment with the release's taskset."""
     folder = tmp_path_factory.mktemp("verifiers") / "environment"
-    uv = _uv()
+    uv = str(_uv())
     # Built from a copy: a build leaves files beside its source.
     shutil.copytree(made_up / "taskset", folder.parent / "taskset")
-    _run(*uv, "venv", "--python", sys.executable, str(folder))
-    _run(*uv, "pip", "install", "--python", str(folder / "bin" / "python"), str(folder.parent / "taskset"))
+    _run(uv, "venv", "--python", sys.executable, str(folder))
+    _run(uv, "pip", "install", "--python", str(folder / "bin" / "python"), str(folder.parent / "taskset"))
     return folder / "bin"
 
 
-def _uv() -> list[str]:
-    if shutil.which("uv"):
-        return ["uv"]
+def _uv() -> Path:
+    """The program, of the path or of the package."""
+    on_path = shutil.which("uv")
+    if on_path:
+        return Path(on_path)
     if importlib.util.find_spec("uv"):
-        return [sys.executable, "-m", "uv"]
+        return Path(importlib.import_module("uv").find_uv_bin())
     pytest.skip("uv is wanted: pip install uv")
 
 
@@ -90,7 +92,8 @@ def _run(*command: str, **more: Any) -> str:
 
 def evaluate(environment: Path, server: ThreadingHTTPServer, out: Path, *options: str) -> list[dict[str, Any]]:
     """Traces of a run of `vf-eval`."""
-    path = f"{environment}{os.pathsep}{os.environ['PATH']}"
+    # The harness runs its script by uv, and installs one where the path has none.
+    path = os.pathsep.join([str(environment), str(_uv().parent), os.environ["PATH"]])
     url = f"http://127.0.0.1:{server.server_port}/v1"
     _run(
         *(str(environment / "vf-eval"), "nlu-repair", *options, "-m", "stub"),
