@@ -1,14 +1,15 @@
 """What a turn costs: CPU by stage, bytes shuffled and stored, memory of a worker; the figures of `pipeline/cost.py`.
 
-    python -m bench.cost --out out/cost.json                  100,000 and 400,000 simulated turns, some five minutes
-    python -m bench.cost --turns 20000 80000                  fewer
+    python -m bench.cost --out out/cost.json                  100,000 and 400,000 simulated turns, some 25 minutes
+    python -m bench.cost --turns 20000 80000 --repeats 1      fewer, once each
 
-The main job runs on two logs of different size, each run a process of its own. CPU time is that of the process and of
-all below it, by stage. Of a stage, what grows with the turns is its cost a turn, and the rest stands once a run: the
-start of Beam, the gates, the fit on `sample.train_rows`. The job is run with either mode of the shuffle: `spill` with
-two processes beside it, as the command has them on the local runner, `native` in two threads. Memory a turn of a bucket
-is told from runs with smaller buckets, by processes and by threads, which workers of other runners have; both with
-`spill`, as in here `native` holds the whole log. docs/cost.md says what is made of it.
+The main job runs on two logs of different size, each run a process of its own, all of them in turn, three times over.
+CPU time is that of the process and of all below it, by stage; of a run's three the one in the middle counts. Of a
+stage, what grows with the turns is its cost a turn, and the rest stands once a run: the start of Beam, the gates, the
+fit on `sample.train_rows`. The job is run with either mode of the shuffle: `spill` with two processes beside it, as the
+command has them on the local runner, `native` in two threads. Memory a turn of a bucket is told from runs with smaller
+buckets, by processes and by threads, which workers of other runners have; both with `spill`, as in here `native` holds
+the whole log. docs/cost.md says what is made of it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
+import shutil
 import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from bench.spark_cluster import below
@@ -35,6 +37,7 @@ TURNS: Final = (100_000, 400_000)
 # Of the run whose buckets are small, against `shuffle.bucket_bytes`, 64 MiB: what a bucket's rows take in memory.
 SMALL_BUCKET: Final = 8 << 20
 MODES: Final = ("spill", "native")
+REPEATS: Final = 3
 # Workers of the local runner: processes of the command, or its threads.
 AT_ONCE: Final = 2
 
@@ -111,6 +114,18 @@ def coefficients(small: dict[str, Any], large: dict[str, Any]) -> dict[str, dict
     return told
 
 
+def middle(repeated: list[dict[str, Any]]) -> dict[str, Any]:
+    """One run of its repetitions: CPU and seconds of a stage, and the peak, are those in the middle."""
+    first = repeated[0]
+    stages = {
+        stage: row
+        | {key: median(run["stages"][stage][key] for run in repeated) for key in ("cpu", "seconds")}
+        | {"cpu.each": [run["stages"][stage]["cpu"] for run in repeated]}
+        for stage, row in first["stages"].items()
+    }
+    return first | {"stages": stages, "peak": median(run["peak"] for run in repeated)}
+
+
 def memory(small_buckets: dict[str, Any], large_buckets: dict[str, Any], threads: int = AT_ONCE) -> dict[str, float]:
     """Bytes that a turn of a bucket takes in each thread or process that holds one, and those without any."""
     in_bucket = [run["turns"] / run["buckets"] for run in (small_buckets, large_buckets)]
@@ -118,27 +133,35 @@ def memory(small_buckets: dict[str, Any], large_buckets: dict[str, Any], threads
     return {"turn": a_turn, "worker": large_buckets["peak"] - a_turn * in_bucket[1] * threads}
 
 
-def measure(folder: Path, turns: tuple[int, int]) -> dict[str, Any]:
-    """All runs, each in a new process."""
+def run_apart(name: str, log: Path, out: Path, setting: str) -> dict[str, Any]:
+    """`one` in a process of its own, with its peak in bytes; what it wrote is removed."""
+    beside = "0" if name.startswith(("native", "threads")) else str(AT_ONCE)
+    run = watched([sys.executable, "-m", "bench.cost", "--processes", beside, "--one", str(log), str(out), setting])
+    told: dict[str, Any] = json.loads(run.out.splitlines()[-1]) | {"peak": run.peak_mib * (1 << 20)}
+    shutil.rmtree(out)
+    cpu = sum(stage["cpu"] for stage in told["stages"].values())
+    print(f"{name:<16}{told['turns']:>10,} turns{cpu:>10.1f} s of CPU{run.peak_mib:>8,.0f} MiB", flush=True)
+    return told
+
+
+def measure(folder: Path, turns: tuple[int, int], repeats: int) -> dict[str, Any]:
+    """All runs in turn, so many times, each in a new process."""
     logs = {}
     for n in turns:
         logs[n] = folder / f"log-{n}"
         simulated(logs[n], n)
-    runs = {}
     small = f"shuffle.bucket_bytes={SMALL_BUCKET}"
-    for name, n, *settings in (
-        *((f"{mode}.{n}", n, f"shuffle.mode={mode}") for mode in MODES for n in turns),
-        ("processes.small", turns[1], small),
-        ("threads", turns[1], "shuffle.mode=spill"),
-        ("threads.small", turns[1], small),
-    ):
-        beside = "0" if name.startswith(("native", "threads")) else str(AT_ONCE)
-        command = [sys.executable, "-m", "bench.cost", "--processes", beside, "--one", str(logs[n] / "logs")]
-        run = watched([*command, str(folder / name), *settings])
-        runs[name] = json.loads(run.out.splitlines()[-1]) | {"peak": run.peak_mib * (1 << 20)}
-        subprocess.run(["rm", "-rf", str(folder / name)], check=True)
-        cpu = sum(s["cpu"] for s in runs[name]["stages"].values())
-        print(f"{name:<16}{runs[name]['turns']:>10,} turns{cpu:>10.1f} s of CPU{run.peak_mib:>8,.0f} MiB")
+    planned = {
+        **{f"{mode}.{n}": (n, f"shuffle.mode={mode}") for mode in MODES for n in turns},
+        "processes.small": (turns[1], small),
+        "threads": (turns[1], "shuffle.mode=spill"),
+        "threads.small": (turns[1], small),
+    }
+    repeated: dict[str, list[dict[str, Any]]] = {name: [] for name in planned}
+    for _ in range(repeats):
+        for name, (n, setting) in planned.items():
+            repeated[name].append(run_apart(name, logs[n] / "logs", folder / name, setting))
+    runs = {name: middle(of_it) for name, of_it in repeated.items()}
     from pipeline.readers import reader
 
     path = next((logs[turns[1]] / "logs").rglob("*.parquet"))
@@ -158,6 +181,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("out/cost.json"))
     parser.add_argument("--turns", type=int, nargs=2, default=TURNS, metavar="N", help="turns of the two logs")
+    parser.add_argument("--repeats", type=int, default=REPEATS, metavar="N", help="times that each run is made")
     parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--processes", type=int, default=0, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -167,7 +191,7 @@ def main() -> int:
         return 0
     figures: dict[str, Any] = machine()
     with tempfile.TemporaryDirectory() as folder:
-        figures |= measure(Path(folder), tuple(arguments.turns))
+        figures |= measure(Path(folder), tuple(arguments.turns), arguments.repeats)
     figures["machine.load_after"] = machine()["machine.load"]
     storage.write_bytes(str(arguments.out), storage.readable_json(figures))
     for mode in MODES:
