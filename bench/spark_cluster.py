@@ -31,8 +31,6 @@ class Process:
     parent: int
     command: str
     cpu: float
-    # Of the process alone.
-    own_cpu: float
     resident: int
 
 
@@ -50,7 +48,7 @@ def processes() -> dict[int, Process]:
             ticks = [int(n) / TICKS for n in stat[11:15]]
             pages = int(stat[21]) * os.sysconf("SC_PAGE_SIZE")
             pid = int(folder.name)
-            found[pid] = Process(pid, int(stat[1]), command, sum(ticks), sum(ticks[:2]), pages)
+            found[pid] = Process(pid, int(stat[1]), command, sum(ticks), pages)
     return found
 
 

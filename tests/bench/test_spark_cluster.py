@@ -22,7 +22,7 @@ time.sleep(60)
 
 def test_a_program_without_a_command_line_yet_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # So the system shows a program that begins, for a moment, and one that has ended.
-    bare = spark_cluster.Process(0, 0, "", 0.0, 0.0, 0)
+    bare = spark_cluster.Process(0, 0, "", 0.0, 0)
     monkeypatch.setattr(spark_cluster, "processes", lambda: defaultdict(lambda: bare))
     port = free_port()
     program = subprocess.Popen([sys.executable, "-c", LISTEN, str(port)])

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,8 @@ pytestmark = pytest.mark.spark
 INPUT = ("--input", CALLS, "--format", "dstc")
 # Another release than that of the calls as they are.
 OTHERWISE = ("--set", "curate.min_users=3")
-# An SDK worker that has used more is past its start, and reads the calls.
-AT_WORK_SECONDS = 4.0
+# Between two looks: the calls are read in less than a second.
+LOOK_SECONDS = 0.01
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +48,19 @@ def test_real_calls_give_the_local_bytes(whole: Path, local: Path):
 
 
 def at_work(cluster: Spark) -> list[Process]:
-    """SDK workers in the midst of the calls; in stage ingest, whose one file is read by one of them."""
-    return [p for p in cluster.of(SDK_WORKER) if p.own_cpu > AT_WORK_SECONDS]
+    """SDK workers in the midst of the calls, their one file open; this is in stage ingest."""
+    (calls,) = CALLS.resolve().glob("*.jsonl.gz")
+    return [worker for worker in cluster.of(SDK_WORKER) if calls in opened(worker.pid)]
+
+
+def opened(pid: int) -> set[Path]:
+    """Files that a process has open; none where it has ended."""
+    found = set()
+    with suppress(OSError):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found.add(link.readlink())
+    return found
 
 
 def executors_at_work(cluster: Spark) -> list[Process]:
@@ -61,7 +73,7 @@ def kill(found: Callable[[], list[Process]], command: subprocess.Popen[str]) -> 
     """Kill the first that is found while a command runs."""
     while not (victims := found()):
         assert command.poll() is None, ended(command)
-        time.sleep(0.05)
+        time.sleep(LOOK_SECONDS)
     os.kill(victims[0].pid, signal.SIGKILL)
     return victims[0]
 
@@ -84,7 +96,7 @@ def test_where_every_worker_dies_the_run_fails_clean_and_the_same_again_outlives
     while command.poll() is None:
         for victim in at_work(cluster):
             os.kill(victim.pid, signal.SIGKILL)
-        time.sleep(0.05)
+        time.sleep(LOOK_SECONDS)
     code, said = ended(command)
     assert code == 1, said
     assert "a worker was lost" in said
