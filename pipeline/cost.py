@@ -29,27 +29,27 @@ class StageCost:
 # Either mode of the shuffle on the local runner, without an engine's own work. Bytes are those of the files of
 # `spill`, for both.
 SPILL: Final = {
-    "ingest": StageCost(6.8, 4.3, 702.1, 59.9),
-    "signals": StageCost(21.6, 0.3, 0.0, 113.7),
-    "train": StageCost(11.0, 17.9, 0.0, 33.3),
-    "label": StageCost(17.5, 1.5, 0.0, 50.9),
-    "curate": StageCost(14.2, 0.7, 135.2, 12.7),
-    "release": StageCost(10.0, 4.0, 31.6, 31.1),
+    "ingest": StageCost(11.6, 3.1, 714.9, 59.9),
+    "signals": StageCost(20.4, 0.2, 0.0, 113.7),
+    "train": StageCost(12.9, 12.6, 0.0, 33.3),
+    "label": StageCost(17.9, 0.8, 0.0, 50.9),
+    "curate": StageCost(10.5, 0.9, 115.4, 23.0),
+    "release": StageCost(2.9, 4.1, 42.6, 41.4),
 }
 NATIVE: Final = {
-    "ingest": StageCost(15.7, 3.6, 702.1, 59.9),
-    "signals": StageCost(20.9, 0.9, 0.0, 113.7),
-    "train": StageCost(7.2, 19.9, 0.0, 33.3),
-    "label": StageCost(18.9, 0.8, 0.0, 50.9),
-    "curate": StageCost(12.2, 1.3, 135.2, 12.7),
-    "release": StageCost(5.6, 5.3, 31.6, 31.1),
+    "ingest": StageCost(17.9, 1.2, 714.9, 59.9),
+    "signals": StageCost(19.7, 0.6, 0.0, 113.7),
+    "train": StageCost(13.6, 12.1, 0.0, 33.3),
+    "label": StageCost(18.2, 0.9, 0.0, 50.9),
+    "curate": StageCost(11.5, 0.8, 115.4, 23.0),
+    "release": StageCost(4.7, 3.6, 42.6, 41.4),
 }
 # Bytes of a measured turn as an Arrow table, as its reader gives it.
-LOGGED_BYTES: Final = 570.0
+LOGGED_BYTES: Final = 574.0
 # Bytes that a turn of a bucket takes in each thread or process that holds one, and those of a worker without any. The
 # local runner's worker is the command with its processes; elsewhere it is one process with its threads.
-TURN_MEMORY: Final = {"local": 1778.0, "dataflow": 1670.0, "spark": 1670.0}
-WORKER_MEMORY: Final = {"local": 1206 << 20, "dataflow": 916 << 20, "spark": 916 << 20}
+TURN_MEMORY: Final = {"local": 2509.0, "dataflow": 2463.0, "spark": 2463.0}
+WORKER_MEMORY: Final = {"local": 1207 << 20, "dataflow": 871 << 20, "spark": 871 << 20}
 MEASURED_TRAIN_ROWS: Final = 20_000
 _COSTS: Final = {"local": SPILL, "dataflow": NATIVE, "spark": NATIVE}
 # What an engine adds (`python -m bench.spark`, clusters of one and two workers; of Dataflow nothing was measured): CPU
