@@ -10,15 +10,15 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, diags, eye
+from scipy.sparse import csr_matrix, diags, eye, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-# Numbers held dense at once while solving: 32 MB.
-_DENSE: Final = 1 << 22
+# Numbers held dense at once while solving: 8 MB.
+_DENSE: Final = 1 << 20
 # Expected visits below this are dropped: they would fill the matrix with what nobody does.
 _LEAST: Final = 1e-12
 
@@ -39,14 +39,20 @@ def fundamental(moves: csr_matrix) -> csr_matrix:
     n = moves.shape[0]
     moving = np.flatnonzero(np.diff(moves.indptr) > 0)
     among = moves[moving][:, moving]
-    visits = _inverse(among.tocsr())
+    inner = _among(_inverse(among.tocsr()), moving, n)
     # The others are entered from those that move, and keep the chain until it is absorbed.
     rest = np.ones(n)
     rest[moving] = 0.0
-    spread = csr_matrix((np.ones(len(moving)), (moving, np.arange(len(moving)))), shape=(n, len(moving)))
-    inner = spread @ visits @ spread.T
-    entered = inner @ moves @ diags(rest)
-    return csr_matrix(inner + entered + diags(rest))
+    # In this order only what is few is multiplied and added: of a large log the visits alone are 100 MB.
+    entered = inner @ (moves @ diags(rest))
+    return csr_matrix(inner + (entered + diags(rest)))
+
+
+def _among(held: csr_matrix, places: I64, n: int) -> csr_matrix:
+    """A matrix of some states, ascending, as one of all n; its numbers are shared."""
+    sizes = np.zeros(n, np.int64)
+    sizes[places] = np.diff(held.indptr)
+    return csr_matrix((held.data, places.astype(np.int32)[held.indices], np.append(0, np.cumsum(sizes))), shape=(n, n))
 
 
 def _inverse(moves: csr_matrix) -> csr_matrix:
@@ -60,18 +66,19 @@ def _inverse(moves: csr_matrix) -> csr_matrix:
     start[component, turn] = np.arange(n)
     solver = splu((eye(n, format="csc") - moves.T).tocsc())
     step = max(1, _DENSE // n)
-    rows, columns, values = [], [], []
+    states, visits = [], []
     for first in range(0, start.shape[1], step):
         inside = np.flatnonzero((turn >= first) & (turn < first + step))
         right = np.zeros((n, min(step, start.shape[1] - first)))
         right[inside, turn[inside] - first] = 1.0
         solved = solver.solve(right)
         at, column = np.nonzero(solved > _LEAST)
-        rows.append(start[component[at], column + first])
-        columns.append(at)
-        values.append(solved[at, column])
-    held = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-    return csr_matrix(held, shape=(n, n))
+        row = np.searchsorted(inside, start[component[at], column + first])
+        states.append(inside)
+        visits.append(csr_matrix((solved[at, column], (row, at)), shape=(len(inside), n)))
+    found = vstack(visits, format="csr")
+    visits.clear()
+    return found[np.argsort(np.concatenate(states))]
 
 
 def _place(component: npt.NDArray[np.int32]) -> I64:

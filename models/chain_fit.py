@@ -23,8 +23,8 @@ Mask = npt.NDArray[np.bool_]
 
 # Users of each start who are taken to have gone elsewhere unseen: few users prove little, and every chain ends.
 _DOUBT: Final = 1.0
-# Numbers of a block of starts that are held at once: 32 MB.
-_DENSE: Final = 1 << 22
+# Numbers of a block of starts that are held at once: 8 MB.
+_DENSE: Final = 1 << 20
 
 
 def fit_chain(edges: pa.Table, folds: int, options: ChainOptions | None = None) -> Chain:
