@@ -29,6 +29,7 @@ from pipeline.jobs.endpoint import guarded, job_endpoint
 from pipeline.jobs.failures import failures
 from pipeline.jobs.remote import LOCAL_RUNNER
 from pipeline.jobs.stopped import cancelled_when_stopped
+from pipeline.memory import give_back
 from pipeline.monitoring import counted, largest
 from pipeline.options import Config
 from pipeline.progress import Progress
@@ -136,6 +137,8 @@ class Context:
         if remote.on_dataflow(options):
             remote.name_job(options, self.progress.at, self.run_id, self.jobs, self.attempt)
         workers.watch()
+        # What was done before is over, and the work wants the memory, in this process or beside it.
+        give_back()
         pipeline = beam.Pipeline(options=options)
         build(pipeline)
         sent: list[Any] = []
@@ -143,6 +146,7 @@ class Context:
             state = guarded(job_endpoint(options), lambda: self._waited(pipeline, options, sent))
         if state is not None and state != PipelineState.DONE:
             raise AfterwordError(f"the runner ended the pipeline in state {state}; its own log says why")
+        give_back()
         for name, value in largest(sent[-1]).items():
             self.progress.largest(name, value)
 

@@ -18,7 +18,6 @@ from pipeline.jobs import curate, datasets, ingest, label, release, signals, tra
 from pipeline.jobs.belongs import belongs
 from pipeline.jobs.beside import Beside, read_beside
 from pipeline.jobs.context import Context
-from pipeline.memory import give_back
 from pipeline.stages import STAGES
 from pipeline.tail.takeover import take_over
 from pipeline.version import code_version
@@ -81,7 +80,6 @@ def run(
                 with context.progress.stage(stage), datasets.told(context, events, stage, read):
                     steps[stage]()
                 context.keep_options(stage)
-                give_back()
             except BaseException as error:
                 _record(context, begun, {"failed": stage, "error": told(error)})
                 raise
