@@ -1,6 +1,6 @@
 """What a turn costs: CPU by stage, bytes shuffled and stored, memory of a worker; the figures of `pipeline/cost.py`.
 
-    python -m bench.cost --out out/cost.json                  100,000 and 400,000 simulated turns, some 25 minutes
+    python -m bench.cost --out out/cost.json                  100,000 and 400,000 simulated turns, a quarter of an hour
     python -m bench.cost --turns 20000 80000 --repeats 1      fewer, once each
 
 The main job runs on two logs of different size, each run a process of its own, all of them in turn, three times over.
@@ -129,14 +129,16 @@ def middle(repeated: list[dict[str, Any]]) -> dict[str, Any]:
 def memory(small_buckets: dict[str, Any], large_buckets: dict[str, Any], threads: int = AT_ONCE) -> dict[str, float]:
     """Bytes that a turn of a bucket takes in each thread or process that holds one, and those without any."""
     in_bucket = [run["turns"] / run["buckets"] for run in (small_buckets, large_buckets)]
+    if in_bucket[0] == in_bucket[1]:
+        raise SystemExit("buckets of two sizes are wanted, and the larger log fits into one of either: more --turns")
     a_turn = (large_buckets["peak"] - small_buckets["peak"]) / (in_bucket[1] - in_bucket[0]) / threads
     return {"turn": a_turn, "worker": large_buckets["peak"] - a_turn * in_bucket[1] * threads}
 
 
-def run_apart(name: str, log: Path, out: Path, setting: str) -> dict[str, Any]:
+def run_apart(name: str, beside: int, log: Path, out: Path, setting: str) -> dict[str, Any]:
     """`one` in a process of its own, with its peak in bytes; what it wrote is removed."""
-    beside = "0" if name.startswith(("native", "threads")) else str(AT_ONCE)
-    run = watched([sys.executable, "-m", "bench.cost", "--processes", beside, "--one", str(log), str(out), setting])
+    command = [sys.executable, "-m", "bench.cost", "--processes", str(beside), "--one"]
+    run = watched([*command, str(log), str(out), setting])
     told: dict[str, Any] = json.loads(run.out.splitlines()[-1]) | {"peak": run.peak_mib * (1 << 20)}
     shutil.rmtree(out)
     cpu = sum(stage["cpu"] for stage in told["stages"].values())
@@ -152,15 +154,16 @@ def measure(folder: Path, turns: tuple[int, int], repeats: int) -> dict[str, Any
         simulated(logs[n], n)
     small = f"shuffle.bucket_bytes={SMALL_BUCKET}"
     planned = {
-        **{f"{mode}.{n}": (n, f"shuffle.mode={mode}") for mode in MODES for n in turns},
-        "processes.small": (turns[1], small),
-        "threads": (turns[1], "shuffle.mode=spill"),
-        "threads.small": (turns[1], small),
+        **{f"spill.{n}": (AT_ONCE, n, "shuffle.mode=spill") for n in turns},
+        **{f"native.{n}": (0, n, "shuffle.mode=native") for n in turns},
+        "processes.small": (AT_ONCE, turns[1], small),
+        "threads": (0, turns[1], "shuffle.mode=spill"),
+        "threads.small": (0, turns[1], small),
     }
     repeated: dict[str, list[dict[str, Any]]] = {name: [] for name in planned}
     for _ in range(repeats):
-        for name, (n, setting) in planned.items():
-            repeated[name].append(run_apart(name, logs[n] / "logs", folder / name, setting))
+        for name, (beside, n, setting) in planned.items():
+            repeated[name].append(run_apart(name, beside, logs[n] / "logs", folder / name, setting))
     runs = {name: middle(of_it) for name, of_it in repeated.items()}
     from pipeline.readers import reader
 

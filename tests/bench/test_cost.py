@@ -34,3 +34,8 @@ def test_of_repetitions_each_figure_in_the_middle_counts():
 def test_memory_of_a_turn_is_told_by_buckets_of_two_sizes():
     told = memory(run(1_000, 0.0, peak=700.0, buckets=100), run(1_000, 0.0, peak=1_060.0, buckets=10))
     assert told == {"turn": 2.0, "worker": 660.0}
+
+
+def test_a_log_that_is_one_bucket_either_way_tells_no_memory():
+    with pytest.raises(SystemExit, match="more --turns"):
+        memory(run(1_000, 0.0), run(1_000, 0.0))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from models import absorption
 from models.absorption import fundamental
 
 
@@ -39,6 +40,18 @@ def test_components_apart_are_solved_as_if_alone():
     assert visits[:3, :3] == pytest.approx(np.linalg.inv(np.eye(3) - block))
     assert not visits[:3, 4:].any()
     assert visits[3].tolist() == [0, 0, 0, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 99])
+def test_however_many_columns_are_solved_at_once_every_state_has_its_own_row(at_once, monkeypatch):
+    # Two components of three states, one after the other, and a state that is left at once.
+    dense = np.zeros((7, 7))
+    dense[0, 1], dense[1, 2], dense[2, 0], dense[2, 6] = 0.5, 0.6, 0.2, 0.3
+    dense[3, 4], dense[4, 3], dense[4, 5], dense[5, 4] = 0.7, 0.1, 0.4, 0.8
+    moving = 6
+    monkeypatch.setattr(absorption, "_DENSE", at_once * moving)
+    visits = fundamental(csr_matrix(dense)).toarray()
+    assert visits == pytest.approx(np.linalg.inv(np.eye(7) - dense))
 
 
 def test_no_states():
