@@ -56,8 +56,6 @@ def test_with_an_endpoint_no_server_is_started():
     assert job_endpoint(options) == "host:1"
 
 
-# Beam closes a channel that gRPC's own thread may still watch.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_server_that_does_not_start_is_told_with_its_jar(jar: Path):
     # The interpreter takes the place of Java: it knows no -jar, and ends.
     named = [f"--spark_job_server_jar={jar}", f"--job_server_java_launcher={sys.executable}"]
