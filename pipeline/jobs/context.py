@@ -6,6 +6,7 @@ import dataclasses
 import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -28,7 +29,7 @@ from pipeline.jobs.beam_options import Options
 from pipeline.jobs.endpoint import guarded, job_endpoint
 from pipeline.jobs.failures import failures
 from pipeline.jobs.remote import LOCAL_RUNNER
-from pipeline.jobs.stopped import cancelled_when_stopped
+from pipeline.jobs.stopped import apart, cancelled_when_stopped, send
 from pipeline.memory import give_back
 from pipeline.monitoring import counted, largest
 from pipeline.options import Config
@@ -141,16 +142,27 @@ class Context:
         give_back()
         pipeline = beam.Pipeline(options=options)
         build(pipeline)
-        sent: list[Any] = []
-        with failures(), cancelled_when_stopped(sent):
-            state = guarded(job_endpoint(options), lambda: self._waited(pipeline, options, sent))
+        sent: Future[Any] = Future()
+        with failures(), cancelled_when_stopped(sent, self._note):
+            state = self._ended(options, lambda: self._waited(pipeline, options, sent))
         if state is not None and state != PipelineState.DONE:
             raise AfterwordError(f"the runner ended the pipeline in state {state}; its own log says why")
         give_back()
-        for name, value in largest(sent[-1]).items():
+        for name, value in largest(sent.result()).items():
             self.progress.largest(name, value)
 
-    def _waited(self, pipeline: beam.Pipeline, options: PipelineOptions, sent: list[Any]) -> str | None:
+    def _note(self, text: str) -> None:
+        self.progress.note(f"{self.progress.at}: {text}")
+
+    @staticmethod
+    def _ended(options: PipelineOptions, work: Callable[[], str | None]) -> str | None:
+        """The state in which the work ends: it is done here on the local runner, and else waits in a thread."""
+        endpoint = job_endpoint(options)
+        if endpoint is not None:
+            return guarded(endpoint, work)
+        return apart(work).result() if remote.on_dataflow(options) else work()
+
+    def _waited(self, pipeline: beam.Pipeline, options: PipelineOptions, sent: Future[Any]) -> str | None:
         """Send the job, put what the runner has of it into `sent`, and wait for its end; gives its state.
 
         One that an earlier command has sent is waited for instead.
@@ -159,9 +171,8 @@ class Context:
         if self.attempt is not None and self.attempt.resumed:
             result = left_running(remote.job_name(options), options)
         if result is not None:
-            self.progress.note(f"{self.progress.at}: job {result.job_id()} of an earlier command is waited for")
-        sent.append(result or pipeline.run())
-        return self._wait(sent[-1], options)
+            self._note(f"job {result.job_id()} of an earlier command is waited for")
+        return self._wait(send(sent, pipeline.run if result is None else lambda: result), options)
 
     def _wait(self, result: Any, options: PipelineOptions) -> str | None:
         if not remote.on_dataflow(options):

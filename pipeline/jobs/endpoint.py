@@ -7,7 +7,6 @@ server meanwhile.
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -20,6 +19,7 @@ from apache_beam.runners.runner import create_runner
 
 from pipeline.errors import AfterwordError, ConfigError
 from pipeline.jobs import spark
+from pipeline.jobs.stopped import apart
 
 # Seconds without an answer before a server counts as absent: a restart or a short break of the network ends sooner.
 START_SECONDS: Final = 5.0
@@ -51,12 +51,12 @@ def job_endpoint(options: PipelineOptions) -> str | None:
     return str(endpoint)
 
 
-def guarded(endpoint: str | None, work: Callable[[], T], gone_seconds: float = GONE_SECONDS) -> T:
-    """What `work` gives, or raises; without an endpoint it is simply called.
+def guarded(endpoint: str, work: Callable[[], T], gone_seconds: float = GONE_SECONDS) -> T:
+    """What `work` gives, or raises.
 
     Parameters
     ----------
-    endpoint : str or None
+    endpoint : str
         `host:port` of the server that the work waits for.
     work : callable
         Sends the job and waits for its end. Left behind in its thread when the server is gone.
@@ -68,15 +68,12 @@ def guarded(endpoint: str | None, work: Callable[[], T], gone_seconds: float = G
     AfterwordError
         When nothing listens at the endpoint, or the server goes away, or forgets the job (it was started anew).
     """
-    if endpoint is None:
-        return work()
     if not _answers_within(endpoint, START_SECONDS):
         raise AfterwordError(
             f"--job_endpoint={endpoint}: no job server listens there (tried for {START_SECONDS:g} s); start it, or name"
             " the endpoint of one that runs; the last release stays current"
         )
-    done: Future[T] = Future()
-    threading.Thread(target=_fill, args=(done, work), name="job", daemon=True).start()
+    done = apart(work)
     _watch(endpoint, done, gone_seconds)
     try:
         return done.result()
@@ -85,14 +82,6 @@ def guarded(endpoint: str | None, work: Callable[[], T], gone_seconds: float = G
         if code is None or code() not in _LOST:
             raise
         raise _gone(endpoint) from error
-
-
-def _fill(done: Future[T], work: Callable[[], T]) -> None:
-    """Do the work; what it raises is raised where the result is asked for."""
-    try:
-        done.set_result(work())
-    except BaseException as error:
-        done.set_exception(error)
 
 
 def _watch(endpoint: str, done: Future[T], gone_seconds: float) -> None:

@@ -59,9 +59,9 @@ def test_beams_own_spark_runner_starts_the_jar_and_leaves_no_server_behind(jars:
 def test_a_command_that_is_stopped_cancels_its_job(embedded: Spark, tmp_path: Path):
     arguments = ("ingest", "--input", CALLS, "--format", "dstc", "--out", tmp_path / "out")
     command, until = started(*arguments, beam=embedded.beam), time.monotonic() + 120
+    # As early as may be: the server has the job by then, and the command mostly has no answer yet.
     while "RUNNING" not in states(embedded.endpoint):
         assert command.poll() is None and time.monotonic() < until
-        time.sleep(0.05)
     command.send_signal(signal.SIGTERM)
     code, said = ended(command)
     assert code == 130, said

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,8 @@ def test_what_a_worker_raised_ends_the_command_with_its_own_exit_code(log: Path,
     assert capsys.readouterr().err.splitlines()[-1] == "afterword: a/b: damaged"
 
 
-def test_a_command_that_is_stopped_cancels_its_job(log: Path, monkeypatch):
+@pytest.mark.parametrize("at_work", [True, False], ids=["at work", "not yet answered for"])
+def test_a_command_that_is_stopped_cancels_its_job(at_work: bool, log: Path, monkeypatch):
     with cloud() as (bucket, service):
         upload(log, f"{bucket}/log")
         # It would run for ever.
@@ -104,7 +106,8 @@ def test_a_command_that_is_stopped_cancels_its_job(log: Path, monkeypatch):
 
         def created(job):
             answer = create(job)
-            threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
+            threading.Timer(1.0 if at_work else 0.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
+            time.sleep(0.0 if at_work else 1.0)
             return answer
 
         monkeypatch.setattr(service, "create", created)
