@@ -17,6 +17,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from pipeline import processes
+from pipeline.memory import give_back
 from pipeline.monitoring import Bucket
 
 T = TypeVar("T")
@@ -94,6 +95,7 @@ class SideBySide(Threaded):
         self._task: bytes | None = None
         self._loaded = False
         self._far: deque[Future[Any]] = deque()
+        self._waited = False
 
     def load(self) -> None:
         """Load what the work needs and does not change; once in each process that works."""
@@ -118,8 +120,21 @@ class SideBySide(Threaded):
             return
         # One more than there are processes: none is to wait for this one.
         while len(self._far) > processes.number():
-            yield from _told(processes.result(self._far.popleft()))
+            yield from self._first()
         self._far.append(processes.submit(self._task, method.__name__, *arguments))
+
+    def _first(self) -> Iterator[Any]:
+        """Outputs of the call that was begun first, waited for."""
+        if not self._waited:
+            # What the steps before this one took in this process, the others may want meanwhile.
+            give_back()
+            self._waited = True
+        yield from _told(processes.result(self._far.popleft()))
+
+    def start_bundle(self) -> None:
+        """Begin with nothing under way, and nothing waited for."""
+        super().start_bundle()
+        self._waited = False
 
     def teardown(self) -> None:
         """End what a failed bundle left, in threads and in processes."""
@@ -138,7 +153,7 @@ class SideBySide(Threaded):
         for outputs in self._calls.rest():
             yield from map(at_end, _told(outputs))
         while self._far:
-            yield from map(at_end, _told(processes.result(self._far.popleft())))
+            yield from map(at_end, self._first())
 
 
 def _told(outputs: list[Any]) -> Iterator[Any]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 from typing import Any
 
 import apache_beam as beam
@@ -9,6 +10,8 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.testing.test_pipeline import TestPipeline
 from apache_beam.testing.util import assert_that, equal_to
 
+from pipeline import processes
+from pipeline.transforms import threads as at_once
 from pipeline.transforms.threads import InThreads, SideBySide
 
 
@@ -82,3 +85,28 @@ def test_every_output_of_a_bundle_leaves_it_tagged_ones_too(threads: int):
         out = pipeline | beam.Create(range(7)) | beam.ParDo(Square(threads)).with_outputs("odd", main="squares")
         assert_that(out.squares, equal_to([k * k for k in range(7)]))
         assert_that(out.odd, equal_to([1, 3, 5]), label="odd")
+
+
+def test_before_a_bundle_first_waits_for_a_process_it_gives_back_what_is_free(monkeypatch: pytest.MonkeyPatch):
+    done: list[str] = []
+
+    def submit(*_: Any) -> Future[Any]:
+        done.append("begun")
+        return Future()
+
+    def result(_: Future[Any]) -> list[Any]:
+        done.append("waited")
+        return [1]
+
+    monkeypatch.setattr(processes, "number", lambda: 1)
+    monkeypatch.setattr(processes, "submit", submit)
+    monkeypatch.setattr(processes, "result", result)
+    monkeypatch.setattr(at_once, "give_back", lambda: done.append("gave back"))
+    work = Square()
+    work.setup()
+    for _ in range(2):
+        work.start_bundle()
+        given = [*work.process(1), *work.process(2), *work.process(3), *work.finish_bundle()]
+        assert len(given) == 3
+        assert done == ["begun", "begun", "gave back", "waited", "begun", "waited", "waited"]
+        done.clear()
